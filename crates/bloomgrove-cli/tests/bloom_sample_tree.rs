@@ -213,7 +213,7 @@ fn errors_say_what_is_wrong() {
             "sample sevens.grove all.grove",
             &["a BloomSampleTree", "filter info"],
         ),
-        ("sample all.grove words.grove", &["read as text"]),
+        ("sample all.grove words.grove", &["contains text keys"]),
         (
             "sample all.grove other.grove",
             &["seed 3", "build NAMES --for other.grove"],

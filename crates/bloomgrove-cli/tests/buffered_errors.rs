@@ -44,9 +44,9 @@ fn options_that_make_no_filter() {
         ("--size 1MB --hashes 65", &["--hashes", "from 1 to 64"]),
         (
             "--size 1MB --page 1000",
-            &["1000", "multiple of 4096", "such as 4096"],
+            &["1,000", "multiple of 4,096", "such as 4KiB"],
         ),
-        ("--size 1MB --page 1MB", &["999424 or 1003520"]),
+        ("--size 1MB --page 1MB", &["976KiB or 980KiB"]),
         (
             "--size 4GiB --page 2GiB",
             &["2,147,483,648", "multiple of 4,096", "up to 1,073,741,824"],
@@ -211,11 +211,11 @@ fn files_that_are_something_else() {
 fn finished_files_take_no_more() {
     let shop = shop();
     for (option, advice) in [
-        ("--add", "build another"),
-        ("--resume", "nothing to resume"),
+        ("--add", ", so keys can no longer be added; build a new one"),
+        ("--resume", ", with 10,000 keys; there is nothing to resume"),
     ] {
         shop.run(&format!("buffered build in.txt -o f.grove {option}"))
-            .fails_with(&["f.grove", "finished, with 10,000 keys", advice]);
+            .fails_with(&["f.grove: this filter is finished", advice]);
     }
     shop.write("few.txt", keys(0..10));
     shop.run("buffered build few.txt -o f.grove --size 1MB")

@@ -48,7 +48,7 @@ fn distinct_members_are_different_and_no_more_than_there_are() {
         .ends(0);
     assert_eq!(set(&said.out).len(), 1000);
     assert!(
-        said.err.contains("no more than 1,000 members"),
+        said.err.contains("there are only 1,000 members"),
         "{}",
         said.err
     );
@@ -71,7 +71,7 @@ fn a_seed_that_nobody_chose_is_told_and_repeats_the_run() {
         "7,000 integers",
         "of which about",
         "probe: ",
-        "took ",
+        "actual ",
     ] {
         assert!(said.err.contains(part), "no {part} in {}", said.err);
     }
@@ -157,7 +157,7 @@ fn a_reconstruction_has_every_line_the_filter_was_built_from() {
     assert_eq!(set(&found), set(&wanted));
     // A file is replaced if that is said, and all there is to print is how many.
     shop.run("reconstruct words.grove --namespace all.txt -o found.txt")
-        .fails_with(&["found.txt", "would be overwritten", "--replace"]);
+        .fails_with(&["found.txt", "already exists", "--replace"]);
     shop.run("reconstruct words.grove --namespace all.txt -o found.txt --replace")
         .ends(0);
     let said = shop

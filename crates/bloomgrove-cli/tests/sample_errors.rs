@@ -146,11 +146,11 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample letters.grove --namespace names.grove",
-            vec!["read as text", "sample index"],
+            vec!["contains text keys", "sample index"],
         ),
         (
             "sample sevens.grove --namespace decimal.grove",
-            vec!["read as integer"],
+            vec!["integers"],
         ),
         (
             "sample affine.grove --namespace names.grove",
@@ -254,7 +254,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample index 0..9 -o x.grove",
-            vec!["the filters are not known", "--for"],
+            vec!["the parameters of the filters are not known", "--for"],
         ),
         ("sample index 0..9 --for sevens.grove", vec!["--output"]),
         (

@@ -146,8 +146,9 @@ fn advice_is_printed_tried_and_written() {
         "Golomb-coded set",
         "standard filter",
         "blocked filter",
-        "use a compressed filter with 1 hash: a standard filter takes",
-        "not a BloomTree",
+        "use a compressed filter with 1 hash: with 1 hash instead of 6, most bits are 0, so it",
+        "; a standard filter takes",
+        ", and the best BloomTree (",
         "bloomgrove filter build KEYS",
         "bytes; ",
         "absent keys accepted",
@@ -188,7 +189,8 @@ fn wishes_that_nothing_fulfils_say_what_would() {
         .fails_with(&["a message of 50 bytes; its head alone takes"]);
     shop.run("tune wire --items 1M --bytes 1")
         .fails_with(&["a message of 1 byte;"]);
-    shop.run("tune wire --items 1M").fails_with(&["--fpr"]);
+    shop.run("tune wire --items 1M")
+        .fails_with(&["--fpr <RATE>", "|--bytes <SIZE>"]);
     shop.run("tune wire --items 1M --fpr 0.1 --bytes 1MB")
         .fails_with(&["--bytes"]);
     shop.run("tune wire --items 0 --fpr 0.1")

@@ -88,14 +88,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
 fn params_of(args: &Args) -> Result<Params> {
     let Some(path) = &args.like else {
         return args.params.decided()?.context(
-            "no filter parameters given; name a filter with --for, or pass --items N, or --bits and \
-             --hashes, as for `filter build`",
+            "the parameters of the filters are not known; pass --for FILTER, --items N, or --bits and \
+             --hashes",
         );
     };
     let filter = MappedFilter::map(path)?;
     if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
         bail!(
-            "{}: its keys were read as text, but a BloomSampleTree requires integers; build filters of \
+            "{}: contains text keys, but a BloomSampleTree requires integers; build filters of \
              integers with `bloomgrove filter build --keys integer`",
             path.display()
         );
@@ -125,6 +125,13 @@ fn span(names: &Names, within: Option<Range<u64>>) -> Result<Range<u64>> {
 fn depth(args: &Args, params: &Params, names: &Names, span: &Range<u64>) -> Result<u32> {
     let most = (span.end - span.start).ilog2();
     if let Some(depth) = args.depth {
+        if depth > most {
+            bail!(
+                "--depth {depth} is too large: {} can be halved at most {}",
+                units::counted(span.end - span.start, "name"),
+                units::counted(most.into(), "time")
+            );
+        }
         return Ok(depth);
     }
     // Names that are added later need leaves, too.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use bloomgrove::format::Notes;
-use bloomgrove::{Error, MappedFilter};
+use bloomgrove::{Error, Family, MappedFilter};
 use bloomgrove_trees::bloom_sample_tree::{
     Bits, BloomSampleTree, HashInvert, Operations, Threshold, dictionary_attack, dictionary_sample,
 };
@@ -96,8 +96,16 @@ impl Question {
         let filter = filter_for(&tree, &self.tree, &self.filter)?;
         if self.method == Method::HashInvert && tree.is_pruned() {
             bail!(
-                "{}: HashInvert requires a complete tree, and this one is pruned",
+                "{}: --method hash-invert requires a complete tree, but this one is pruned",
                 self.tree.display()
+            );
+        }
+        if self.method == Method::HashInvert
+            && !matches!(filter.params().family(), Family::Affine(_))
+        {
+            bail!(
+                "--method hash-invert requires a filter built with --hash affine; this one uses {}",
+                filter.params().family()
             );
         }
         Ok(Opened {
@@ -117,7 +125,7 @@ fn filter_for(tree: &BloomSampleTree, tree_path: &Path, path: &Path) -> Result<M
     open::check(path, false)?;
     let (tree_path, shown) = (tree_path.display(), path.display());
     if notes::key_kind(&Notes::of_file(path)?) == Some(KeyKind::Text) {
-        bail!("{shown}: its keys were read as text, but the names of {tree_path} are integers");
+        bail!("{shown}: contains text keys, but the names of {tree_path} are integers");
     }
     if tree.params() != filter.params() {
         bail!(

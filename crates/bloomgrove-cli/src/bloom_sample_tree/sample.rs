@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     if !opened.is_uniform() {
         complain(format_args!(
-            "note: the method {} does not sample uniformly; `bloomgrove sample` does",
+            "note: --method {} does not sample uniformly; `bloomgrove sample` does",
             opened.method()
         ));
     }

@@ -20,8 +20,10 @@ use crate::shared::{Outcome, hashing, notes, units};
 
 /// A filter with a higher false-positive rate than this is of little use.
 const POOR: f64 = 0.1;
+/// The rate that is expected where none was asked for.
+const USUAL_FPR: f64 = 0.01;
 
-/// Build a filter larger than memory, on disk, from files of keys
+/// Build a filter larger than memory, on disk, from files of keys.
 ///
 /// Keys are buffered in memory (--memory) until enough for one page of the filter have accumulated to
 /// be worth reading and writing it. Keys are lines, or the values of a column; compressed files are
@@ -55,7 +57,7 @@ pub(crate) struct Args {
     keys: Option<KeyKind>,
     /// Sync to disk at this interval, or less often if syncing would take more than a tenth of
     /// the time; 0 syncs only at the end
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
     sync_every: Duration,
     /// Continue an interrupted build of the same KEYS
     #[arg(long, conflicts_with = "open")]
@@ -192,14 +194,17 @@ fn go_on(args: &Args, purpose: Purpose) -> Result<(Session, Notes)> {
     let (geometry, notes, state) = (filter.geometry(), filter.notes().clone(), filter.state()?);
     if state.phase == Phase::Finished {
         let what = match purpose {
-            Purpose::Resume => "there is nothing to resume",
-            _ => "it cannot be added to; build another one",
+            Purpose::Resume => format!(
+                ", with {}; there is nothing to resume",
+                units::counted(state.keys, "key")
+            ),
+            _ => {
+                ", so keys can no longer be added; build a new one, with --open if you want to add \
+                  keys later"
+                    .to_owned()
+            }
         };
-        bail!(
-            "{}: this filter is finished, with {}; {what}",
-            path.display(),
-            units::counted(state.keys, "key")
-        );
+        bail!("{}: this filter is finished{what}", path.display());
     }
     check_idle(path, state.phase)?;
     match (purpose, notes.get(INPUTS_NOTE)) {
@@ -362,12 +367,15 @@ fn report(args: &Args, done: &Done, notes: &Notes, took: Duration) -> Result<Out
     if sized_for.is_none() && geometry.expected_fpr(*keys) > POOR {
         output.line("note: too small for this many keys; rebuild it with a larger --size")?;
     }
+    // With --size, the rate may still be fine.
+    let target = notes::number(notes, notes::TARGET_FPR).unwrap_or(USUAL_FPR);
     if let Some(items) = sized_for
-        && geometry.expected_fpr(*keys) > geometry.expected_fpr(items) * 1.1
+        && geometry.expected_fpr(*keys) > geometry.expected_fpr(items).max(target) * 1.1
     {
         output.line(format_args!(
-            "note: more keys than the {} it was sized for; rebuild it with --items {keys}",
-            units::grouped(items)
+            "note: the filter was sized for {} but contains {}; rebuild it with --items {keys}",
+            units::counted(items, "key"),
+            units::grouped(*keys)
         ))?;
     }
     output.finish()?;

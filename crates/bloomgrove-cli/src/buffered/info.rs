@@ -10,7 +10,7 @@ use super::in_words;
 use crate::shared::output::Output;
 use crate::shared::{Outcome, notes, units};
 
-/// Show a buffered filter's state, number of keys, size and hashing
+/// Show a buffered filter's state, number of keys, size and hashing.
 ///
 /// Works while the filter is being built.
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
             format!(
                 "{} of {}, {} written",
                 units::grouped(geometry.pages()),
-                units::size(geometry.page_bytes()),
+                pages(geometry.page_bytes()),
                 units::grouped(state.written_pages)
             ),
         ),
@@ -81,8 +81,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
         ("derivation", params.derivation().to_string()),
         ("seed", params.seed().to_string()),
         (
-            "pending",
-            format!("{} bytes of memory per pending key", geometry.entry_bytes()),
+            "pending keys",
+            format!("{} bytes of memory each", geometry.entry_bytes()),
         ),
         (
             "minimum memory",
@@ -107,6 +107,14 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     output.facts(&facts)?;
     output.finish()?;
     Ok(Outcome::Yes)
+}
+
+/// The size of a page, in the units of --page.
+fn pages(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", units::grouped(bytes >> 20)),
+        bytes => format!("{} KiB", units::grouped(bytes >> 10)),
+    }
 }
 
 /// The facts of any geometry, with this many keys.

@@ -32,7 +32,7 @@ const SMALL_SPOOL: usize = 1 << 20;
 /// Work that took longer is reported on the terminal.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Check many keys at once against a filter on disk
+/// Check many keys at once against a filter on disk.
 ///
 /// Prints each key with "maybe" or "no", in input order, once the pages it depends on have been
 /// read. A "no" is certain; a "maybe" is wrong at the filter's false-positive rate. Keys are
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// Files of keys
     #[arg(value_name = "KEYS")]
     inputs: Vec<PathBuf>,
-    /// Check this key, immediately and before those in files; may be repeated
+    /// Check this key, immediately and before those in files (repeatable)
     #[arg(long, value_name = "KEY")]
     key: Vec<OsString>,
     /// Print only the keys that the filter may contain, one per line
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     /// How to interpret keys [default: as when the filter was built]
     #[arg(long, value_name = "KIND", value_enum)]
     keys_as: Option<KeyKind>,
-    /// Answer every key within this time after it was read (50ms), as long as the disk can keep up
+    /// Answer every key within this time after it was read (50ms), as long as the disk can keep up.
     ///
     /// For keys that arrive one by one on standard input. A shorter time means fewer keys per page
     /// that is read.

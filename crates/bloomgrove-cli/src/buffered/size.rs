@@ -24,13 +24,13 @@ pub(super) struct Size {
     /// The size of the filter on disk, rounded up to whole pages
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with = "fpr")]
     size: Option<u64>,
-    /// The false-positive rate: how often an absent key is accepted [default: 0.01]
+    /// The false-positive rate: how often an absent key is accepted [default: 1%]
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     fpr: Option<f64>,
     /// The number of keys to size the filter for; without --items or --size, they are counted first
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: Option<u64>,
-    /// The size of a page, which is read and written at once; a multiple of 4096 bytes [default: 512KiB]
+    /// The size of a page, which is read and written at once; a multiple of 4KiB [default: 512KiB]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     page: Option<u64>,
     /// The number of bits that each key sets [default: the best for --items, or 8]
@@ -72,11 +72,20 @@ impl Size {
             && (page == 0 || !page.is_multiple_of(SECTOR))
         {
             let below = page / SECTOR * SECTOR;
+            let shown = |page: u64| format!("{}KiB", page / 1024);
             let near = match below {
-                0 => SECTOR.to_string(),
-                _ => format!("{below} or {}", below.saturating_add(SECTOR)),
+                0 => shown(SECTOR),
+                _ => format!(
+                    "{} or {}",
+                    shown(below),
+                    shown(below.saturating_add(SECTOR))
+                ),
             };
-            bail!("a page cannot have {page} bytes; use a multiple of {SECTOR}, such as {near}");
+            bail!(
+                "a page cannot have {} bytes; use a multiple of {}, such as {near}",
+                units::grouped(page),
+                units::grouped(SECTOR)
+            );
         }
         self.hashing.check()
     }

@@ -44,7 +44,7 @@ struct Row {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     anyhow::ensure!(
         (10_000..=1_000_000_000).contains(&args.queries),
-        "--queries must be 10,000 to 1e9: fewer are not significant, more take hours"
+        "--queries must be from 10,000 to 1,000,000,000: fewer are not significant, and more take hours"
     );
     let mut rows = Vec::new();
     for bits in SIZES {

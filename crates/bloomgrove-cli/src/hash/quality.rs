@@ -26,7 +26,7 @@ const ROUNDS: usize = 25;
 
 /// Measure the speed and uniformity of every hash family, with sequential, random and UUID keys.
 ///
-/// Each key sets 4 positions out of 4096; Pearson's chi-square test compares the counts with a
+/// Each key sets 4 positions out of 4,096; Pearson's chi-square test compares the counts with a
 /// uniform distribution. A good family gives p-values spread evenly over 0 to 1: one below 0.0001 is
 /// "uneven", one above 0.9999 is "too even" (a pattern instead of a hash).
 #[derive(clap::Args)]
@@ -88,12 +88,12 @@ impl Row {
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     anyhow::ensure!(
         args.items >= 10 * CELLS,
-        "the test needs at least {} keys to be significant",
-        10 * CELLS
+        "--items must be at least {} for the test to be significant",
+        units::grouped(10 * CELLS)
     );
     anyhow::ensure!(
         args.items <= MOST_ITEMS,
-        "more than {} keys of each kind would not fit in memory",
+        "--items must be at most {}: the keys of each kind are kept in memory",
         units::grouped(MOST_ITEMS)
     );
     let items = 0..args.items;

@@ -97,6 +97,9 @@ pub(super) fn run(args: Draw) -> Result<Outcome> {
     if method == Some(Method::Index) && question.held.index().is_none() {
         bail!(question.needs_index());
     }
+    if method == Some(Method::Invert) {
+        question.check_invertible()?;
+    }
     let query = question.query()?;
     let options = SampleOptions {
         draws,
@@ -214,8 +217,7 @@ impl Task<'_> {
     /// Reports if there were fewer members than wanted.
     fn tell_if_fewer(&self, outcome: Outcome) {
         if self.args.distinct && self.count < self.options.draws && outcome == Outcome::Yes {
-            let all = units::counted(self.count, "member");
-            complain(format_args!("there is no more than {all}"));
+            complain(format_args!("{}", only(self.count)));
         }
     }
 
@@ -242,6 +244,13 @@ impl Task<'_> {
             self.facts.say();
         }
         Ok(outcome)
+    }
+}
+
+fn only(members: u64) -> String {
+    match members {
+        1 => "there is only 1 member".to_owned(),
+        members => format!("there are only {} members", units::grouped(members)),
     }
 }
 

@@ -48,7 +48,7 @@ impl Facts {
         let spelled = match namespace.spelling() {
             Spelling::Binary => "integers",
             Spelling::Decimal => "integers, queried as text",
-            Spelling::Text => "texts",
+            Spelling::Text => "strings",
         };
         self.line("filter", question.expression.shown());
         self.line("fill", units::percent(query.fill()));
@@ -109,7 +109,7 @@ impl Facts {
         self.line(
             "expected",
             format!(
-                "{} examined{each}, {} tested",
+                "{} names examined{each}, {} tested",
                 short(plan.looks),
                 short(plan.tests)
             ),
@@ -174,8 +174,12 @@ impl Facts {
         let (each, of) = per_draw(draws);
         let (looks, tests) = (work.looks as f64 / each, work.tests as f64 / each);
         self.line(
-            "took",
-            format!("{} examined{of}, {} tested", short(looks), short(tests)),
+            "actual",
+            format!(
+                "{} names examined{of}, {} tested",
+                short(looks),
+                short(tests)
+            ),
         );
         self.field("looks", json!(looks));
         self.field("tests", json!(tests));

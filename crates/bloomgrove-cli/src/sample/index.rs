@@ -132,8 +132,8 @@ fn build(args: &Index, output: &Path) -> Result<Outcome> {
 
 fn decided(args: &Index) -> Result<Params> {
     args.params.decided()?.context(
-        "the filters are not known; name one with --for, or pass --items N, or --bits and --hashes, \
-         as for `filter build`",
+        "the parameters of the filters are not known; pass --for FILTER, --items N, or --bits and \
+         --hashes",
     )
 }
 
@@ -203,7 +203,7 @@ pub(super) fn info(args: Info) -> Result<Outcome> {
         let spelled = match names.spelling() {
             Spelling::Binary => "integers",
             Spelling::Decimal => "integers, queried as text",
-            Spelling::Text => "texts",
+            Spelling::Text => "strings",
         };
         let second = match index.has_second() {
             true => "kept",
@@ -243,7 +243,7 @@ fn forms(forms: &[Form]) -> String {
         .map(|form| match form {
             Form::Range(range) => format!("{}..{}", range.start, range.end),
             Form::Integers(count) => format!("a list of {}", units::counted(*count, "integer")),
-            Form::Texts(count) => format!("a list of {}", units::counted(*count, "text")),
+            Form::Texts(count) => format!("a list of {}", units::counted(*count, "string")),
             other => format!("{other:?}"),
         })
         .collect();

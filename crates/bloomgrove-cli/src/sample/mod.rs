@@ -17,13 +17,15 @@ use std::ffi::OsStr;
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
-use bloomgrove::sample::{Namespace, Query};
+use bloomgrove::Family;
+use bloomgrove::sample::{Namespace, Query, Spelling};
 use clap::Subcommand;
 
 pub(crate) use reconstruct::{Reconstruct, run as reconstruct};
 
 use self::expression::Expression;
 use self::names::{Held, Reading};
+use crate::shared::keys::KeyKind;
 use crate::shared::output::complain;
 use crate::shared::{Outcome, units};
 
@@ -32,12 +34,12 @@ use crate::shared::{Outcome, units};
 /// FILTER is a file, or an expression of filters with & (members of both), | (members of either) and
 /// parentheses, in one argument; & binds tighter.
 ///
-/// NAMES is a range of integers (0..10M, or 0..=9 with its end), a file with one name per line (.gz
+/// NAMES is a range of integers (0..10M, or 0..=9, including its end), a file with one name per line (.gz
 /// and .zst are decompressed, - is standard input), or a name index made by `sample index`. Lists
 /// must be sorted, text by bytes (LC_ALL=C sort -u), integers by value (sort -n -u); --sort sorts in
 /// memory.
 ///
-/// A member is a name that the filter accepts. All members have the same chance, however full the
+/// A member is a name that the filter accepts. All members are equally likely to be drawn, however full the
 /// filter is, and may be drawn repeatedly. Some may be false positives (--explain prints how many
 /// to expect). Exit code: 0, or 1 if the filter accepts no name.
 #[derive(clap::Args)]
@@ -96,6 +98,9 @@ impl Question {
         if reading.names_as().is_none() {
             check_spelling(&question.expression, question.held.namespace())?;
         }
+        if question.within.is_some() && question.held.namespace().spelling() == Spelling::Text {
+            bail!("--within applies only to integers, but the names are strings");
+        }
         question.check_index()?;
         Ok(question)
     }
@@ -127,6 +132,16 @@ impl Question {
             self.written,
             self.expression.first_file().display(),
         )
+    }
+
+    /// Ensures that the functions of the filter can be inverted.
+    fn check_invertible(&self) -> Result<()> {
+        match self.expression.params().family() {
+            Family::Affine(_) => Ok(()),
+            other => bail!(
+                "--method invert requires a filter built with --hash affine; this one uses {other}",
+            ),
+        }
     }
 
     fn query(&self) -> Result<Query<'_>> {
@@ -181,11 +196,14 @@ fn check_spelling(expression: &Expression, names: &Namespace) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "the keys of {} were read as {}, but the names in the index were read as {}; build another with \
-         `bloomgrove sample index NAMES --for {} -o FILE`",
+        "{}: contains {} keys, but the names in the index are {}; build another with `bloomgrove \
+         sample index NAMES --for {} -o FILE`",
         expression.first_file().display(),
         filter.name(),
-        names.name(),
+        match names {
+            KeyKind::Text => "text",
+            KeyKind::Integer => "integers",
+        },
         expression.first_file().display(),
     )
 }

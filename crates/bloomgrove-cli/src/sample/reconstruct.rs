@@ -90,6 +90,9 @@ pub(crate) fn run(args: Reconstruct) -> Result<Outcome> {
     if way == Some(Way::Index) && question.held.index().is_none() {
         bail!(question.needs_index());
     }
+    if way == Some(Way::Invert) {
+        question.check_invertible()?;
+    }
     let query = question.query()?;
     let options = SampleOptions {
         within: args.within.clone(),

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     time: Duration,
     /// Stop after this many links, with what was found
-    #[arg(long, value_name = "COUNT", default_value = "100000", value_parser = units::count)]
+    #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = units::count)]
     links: u64,
     /// Query all sites for everything, for comparison
     #[arg(long)]

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: u64,
     /// The share of items among the names that the filter accepts
-    #[arg(long, value_name = "RATE", default_value = "0.9", value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", default_value = "90%", value_parser = units::rate)]
     accuracy: f64,
     /// The number of bits that each item sets [default: 3, and the number that gives the smallest filter]
     #[arg(long, value_name = "COUNT", value_parser = units::within::<u32>(1..=64))]
@@ -140,14 +140,14 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             vec![
                 choice.params.hashes().to_string(),
                 units::grouped(bits),
-                format!("{:.1}", bits as f64 / args.items as f64),
+                units::tenths(bits as f64 / args.items as f64),
                 units::size(bits.div_ceil(8)),
                 units::percent(choice.fpr),
                 units::grouped(choice.members.round() as u64),
-                format!("{:.1}", args.names as f64 / choice.members),
+                units::tenths(args.names as f64 / choice.members),
                 units::size(choice.index_bytes),
-                format!("{:.1}", choice.looks(args.names)),
-                format!("{:.1}", choice.tests(args.names)),
+                units::tenths(choice.looks(args.names)),
+                units::tenths(choice.tests(args.names)),
             ]
         };
         let rows: Vec<_> = choices.iter().map(row).collect();

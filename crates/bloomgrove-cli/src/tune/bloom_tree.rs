@@ -16,10 +16,10 @@ use crate::shared::{Outcome, interrupt, units};
 
 /// Find the BloomTrees that no other tree beats in both false-positive rate and size on the wire.
 ///
-/// Prints the front, with these columns. "false positives" is the rate for absent keys. "geometric"
+/// Prints the Pareto front, with these columns. "false positives" is the rate for absent keys. "geometric"
 /// is the mean that the paper calls a probability; it is not a rate. "by level", "by context" and
 /// "memory" are bits per key: sent, coded level by level as in the paper; sent, coded by context as in
-/// `bloom-tree build --compressed`; and in memory. "by standard" is the context-coded size divided by
+/// `bloom-tree build --compressed`; and in memory. "vs. standard" is the context-coded size divided by
 /// that of the smallest standard filter of the same rate. "paper's way" is the level-coded size
 /// divided by that of a standard filter whose rate is the geometric mean.
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The number of levels
     #[arg(long, value_name = "LEVELS", default_value_t = 2, value_parser = units::within::<u8>(2..=6))]
     depth: u8,
-    /// Bits of the root per key; may be given several times
+    /// Bits of the root per key (repeatable)
     #[arg(long, value_name = "NUMBER", default_value = "1", value_delimiter = ',', value_parser = units::number)]
     rho: Vec<f64>,
     /// What to minimize
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     /// The random seed
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = units::count)]
     seed: u64,
-    /// Write the front as CSV
+    /// Write the Pareto front as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Print JSON
@@ -147,7 +147,7 @@ const HEAD: [&str; 11] = [
     "by context",
     "memory",
     "hashes",
-    "by standard",
+    "vs. standard",
     "paper's way",
 ];
 
@@ -180,7 +180,7 @@ fn summary(front: &Front) -> Vec<String> {
         units::grouped(front.tried),
         units::grouped(front.possible),
         match front.rounds {
-            Some(rounds) => format!(" in {rounds} rounds"),
+            Some(rounds) => format!(" in {}", units::counted(rounds.into(), "round")),
             None => String::new(),
         },
         front.evaluations.len()

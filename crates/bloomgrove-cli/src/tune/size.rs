@@ -20,7 +20,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", value_parser = units::count)]
     items: u64,
     /// The false-positive rate: how often an absent key is accepted
-    #[arg(long, value_name = "RATE", default_value = "0.01", value_parser = units::rate, conflicts_with = "bits")]
+    #[arg(long, value_name = "RATE", default_value = "1%", value_parser = units::rate, conflicts_with = "bits")]
     fpr: f64,
     /// Evaluate this size instead, in bits (1e7) or bytes (32MB)
     #[arg(long, value_name = "BITS", value_parser = units::bits)]

@@ -12,7 +12,6 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::rate;
 use crate::shared::keys::KeyKind;
 use crate::shared::{interrupt, notes, units};
 
@@ -95,13 +94,16 @@ impl Attempt {
             ),
             (
                 "expected",
-                format!("{} of absent keys, from its bits", rate(self.expected)),
+                format!(
+                    "{} of absent keys, from its bits",
+                    units::percent(self.expected)
+                ),
             ),
             (
                 "measured",
                 format!(
                     "{}: {} of {} accepted",
-                    rate(self.measured()),
+                    units::percent(self.measured()),
                     units::grouped(self.accepted),
                     units::counted(self.asked, "absent key")
                 ),

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use bloomgrove::Family;
 use bloomgrove_trees::bloom_tree::advice::{self, Advice, Candidate, Goal, Limits, Structure};
+use clap::ArgGroup;
 use serde_json::{Value, json};
 
-use super::rate;
 use crate::shared::output::Output;
 use crate::shared::progress::Progress;
 use crate::shared::{Outcome, interrupt, units};
@@ -19,10 +19,12 @@ use attempt::Attempt;
 /// Find what to send: the fewest bytes for a false-positive rate, or the lowest rate for a size.
 ///
 /// Compares standard, blocked and compressed filters and BloomTrees, each as the message that this
-/// tool writes, with Golomb-coded sets and the information-theoretic bound. Memory is what the
-/// receiver needs after expanding. With several rates, prints the smallest for each.
+/// tool writes, with Golomb-coded sets and the information-theoretic bound. Margin is how much the size of the
+/// message varies from set to set: its standard deviation. Memory is what the receiver needs after
+/// expanding. With several rates, prints the smallest for each.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(group = ArgGroup::new("goal").args(["fpr", "bytes"]).required(true),
+    after_help = "Examples:\n  \
     bloomgrove tune wire --items 1M --fpr 1%\n  \
     bloomgrove tune wire --items 1M --bytes 500kB --memory 100MB --try\n  \
     bloomgrove tune wire --items 1M --fpr 0.3,0.1,0.03,0.01,1e-3,1e-4,1e-5,1e-6 --csv wire.csv")]
@@ -35,9 +37,7 @@ pub(crate) struct Args {
         long,
         value_name = "RATE",
         value_parser = units::rate,
-        value_delimiter = ',',
-        required_unless_present = "bytes",
-        conflicts_with = "bytes"
+        value_delimiter = ','
     )]
     fpr: Vec<f64>,
     /// The maximum number of bytes to send
@@ -120,7 +120,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
         "",
         "structure",
         "hashes",
-        "wire",
+        "wire bytes",
         "bits/key",
         "margin",
         "memory",
@@ -138,7 +138,7 @@ fn one(output: &mut Output, answer: &Answer) -> Result<()> {
             format!("{:.2}", bits_per_key(candidate, advice)),
             only(format!("{:.1}%", candidate.spread * 100.0)),
             only(units::size(candidate.memory_bytes)),
-            rate(candidate.fpr),
+            units::percent(candidate.fpr),
             candidate.excluded.clone().unwrap_or_default(),
         ]
     };
@@ -166,7 +166,7 @@ fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
         "rate",
         "use",
         "hashes",
-        "wire",
+        "wire bytes",
         "bits/key",
         "memory",
         "standard",
@@ -190,8 +190,8 @@ fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
         };
         let mut row = vec![
             match advice.goal {
-                Goal::Fpr(fpr) => rate(fpr),
-                Goal::Bytes(_) => rate(best.fpr),
+                Goal::Fpr(fpr) => units::percent(fpr),
+                Goal::Bytes(_) => units::percent(best.fpr),
             },
             best.structure.name().to_owned(),
             best.hashes.to_string(),
@@ -206,7 +206,7 @@ fn many(output: &mut Output, answers: &[Answer]) -> Result<()> {
             [
                 units::grouped(attempt.bytes),
                 format!("{:.4}", best.wire_bytes as f64 / attempt.bytes as f64),
-                rate(attempt.measured()),
+                units::percent(attempt.measured()),
             ]
         }));
         row
