@@ -36,7 +36,7 @@ pub struct Config {
         default_value = "bloomgrove-data"
     )]
     pub data: PathBuf,
-    /// Address to listen on; may be repeated
+    /// Address to listen on (repeatable)
     ///
     /// Addresses other than loopback (127.0.0.1, ::1) require access keys.
     #[arg(
@@ -97,7 +97,7 @@ pub struct Config {
     /// The certificate and its private key; plain HTTP if omitted.
     #[command(flatten)]
     pub tls: Option<TlsFiles>,
-    /// Access key to accept, given by its hash; may be repeated
+    /// Access key to accept, given by its hash (repeatable)
     #[arg(
         id = "keys",
         long = "key",
@@ -183,7 +183,7 @@ impl Config {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Sites and traces")]
 pub struct SiteOptions {
-    /// Host on which sites are allowed, or a host name suffix; may be repeated [default: any]
+    /// Host on which sites are allowed, or a host name suffix (repeatable) [default: any]
     ///
     /// A host name, or a suffix that starts with a dot (".example.org" for all hosts in that domain). Set this to
     /// prevent clients with a write key from making the server send requests to hosts that only the server can reach.

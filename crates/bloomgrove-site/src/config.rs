@@ -42,7 +42,7 @@ pub struct SiteConfig {
         default_value = "NAME-data"
     )]
     pub data: PathBuf,
-    /// Address to listen on; may be repeated
+    /// Address to listen on (repeatable)
     ///
     /// Addresses other than loopback (127.0.0.1, ::1) require access keys.
     #[arg(
@@ -105,7 +105,7 @@ pub struct SiteConfig {
     /// Encrypts ids, if the coordinator must not read them.
     #[arg(skip)]
     pub cipher: Option<IdCipher>,
-    /// Access key to accept, given by its hash (create one with `bloomgrove serve key`); may be repeated
+    /// Access key to accept, given by its hash (create one with `bloomgrove serve key`) (repeatable)
     #[arg(
         id = "keys",
         long = "key",
