@@ -150,7 +150,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample sevens.grove --namespace decimal.grove",
-            vec!["integers"],
+            vec!["contains integer keys"],
         ),
         (
             "sample affine.grove --namespace names.grove",
@@ -170,7 +170,7 @@ fn wrong_requests_say_what_and_what_to_do() {
         ),
         (
             "sample letters.grove --namespace letters.txt --within 0..5",
-            vec!["list of strings"],
+            vec!["--within applies only to integers"],
         ),
         // Options without effect.
         (
