@@ -7,6 +7,7 @@
 //! * `index`: `1e3, 1e4, 1e5` sets x densities `0.7, 7, 30, 50 %` x `present, absent` keys,
 //!   one at a time and in batches x every layout ([`index`]).
 //! * `growth`: how the time of a query grows with the number of sets, bits, hashes, density and skew ([`growth`]).
+//! * `limits`: the time of a cache line and of an echo on this machine ([`limits`]).
 //! * `sample`: `1e6, 1e7` names, `100, 1000, 10,000` items x every method of drawing members and
 //!   of listing them ([`sample`]).
 //! * `buffered`: a filter on disk with `32, 64` MB of memory against filters in memory, single
@@ -30,6 +31,7 @@ mod disk;
 mod growth;
 mod index;
 mod lake;
+mod limits;
 mod load;
 mod needles;
 mod race;
@@ -56,6 +58,8 @@ enum Args {
     Index(index::Args),
     /// How the time of a query grows, as tables and plots
     Growth(growth::Args),
+    /// What this machine can do at best: cache lines, an echo
+    Limits(limits::Args),
     /// Methods of drawing the members of a filter and of listing them
     Sample(sample::Args),
     /// A filter on disk against filters in memory
@@ -110,6 +114,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Args::Batches(args) => batches::run(&args)?,
         Args::Index(args) => index::run(&args)?,
         Args::Growth(args) => growth::run(&args)?,
+        Args::Limits(args) => limits::run(&args)?,
         Args::Sample(args) => sample::run(&args)?,
         Args::Buffered(args) => buffered::run(&args)?,
         Args::Tree(args) => tree::run(&args)?,

@@ -12,7 +12,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let sets: u64 = args.next().map_or(Ok(1_000_000), |text| text.parse())?;
     let items: u64 = args.next().map_or(Ok(20), |text| text.parse())?;
-    let params = Params::builder(16 * items, 8).build()?;
+    // One false positive for every other key.
+    let params = Params::for_items(items, 0.5 / sets as f64)?;
     println!("{sets} sets of {items} keys, {params}");
 
     let start = Instant::now();

@@ -4,8 +4,7 @@
 //!   [ filter 0 ][ filter 1 ][ filter 2 ] ...
 //! ```
 //!
-//! Cost: N filters, and mostly one word of each, since most absent keys are rejected by their first
-//! bit. Adding a filter is a copy. Best for few filters, for very large ones, and for those just
+//! Cost: N filters, and two words of each if they are half full, since each bit rejects half of them. Adding a filter is a copy. Best for few filters, for very large ones, and for those just
 //! added to a file. The other shapes are tested against this one.
 
 use super::work::Tally;
@@ -47,22 +46,26 @@ impl Loose {
         tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
     ) {
-        for (at, live) in live.iter().enumerate() {
-            let mut found = 0;
-            let mut left = *live;
+        for (at, &live) in live.iter().enumerate() {
             let filters = self.filters.get(at * 64..).unwrap_or_default();
-            tally.test(std::slice::from_ref(live));
-            while left != 0 {
-                let place = left.trailing_zeros();
-                left &= left - 1;
-                let words = filters[place as usize].as_ref();
-                // A scope does not know which filters were removed since; those have no words.
-                let holds = !words.is_empty()
-                    && positions.iter().all(|&position| {
-                        tally.read(1);
-                        bits::get(words, position)
-                    });
-                found |= u64::from(holds) << place;
+            tally.test(&[live]);
+            // Position by position, not filter by filter: then the reads do not wait for each
+            // other, and no branch depends on what they find.
+            let mut found = live;
+            for &position in positions {
+                let mut left = found;
+                tally.read(u64::from(left.count_ones()));
+                while left != 0 {
+                    let place = left.trailing_zeros();
+                    left &= left - 1;
+                    // A scope does not know which filters were removed since; those have no words.
+                    let words = filters[place as usize].as_ref();
+                    let word = words.get((position >> 6) as usize).copied().unwrap_or(0);
+                    found &= !((!word >> (position & 63) & 1) << place);
+                }
+                if found == 0 {
+                    break;
+                }
             }
             if found != 0 && !each(at, found) {
                 break;

@@ -452,8 +452,9 @@ impl<'a> View<'a> {
             }
             true
         });
-        if !order.is_kept {
-            sets.sort_unstable_by_key(Set::id);
+        if !order.is_kept && sets.len() > 1 {
+            // Each label is read once, not for each comparison.
+            sets.sort_by_cached_key(Set::id);
             sets.dedup_by_key(|set| set.id());
         }
         sets
