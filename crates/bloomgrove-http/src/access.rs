@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -277,17 +277,23 @@ impl Caller {
     /// The caller at a server without access keys.
     #[must_use]
     pub fn anonymous() -> Self {
-        Self {
+        static ANONYMOUS: LazyLock<Caller> = LazyLock::new(|| Caller {
             name: "anonymous".into(),
             role: Role::Admin,
             prefix: "".into(),
-        }
+        });
+        ANONYMOUS.clone()
     }
 
     /// The name of the access key, for the log.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The same, shared.
+    pub(crate) fn shared_name(&self) -> Arc<str> {
+        self.name.clone()
     }
 
     /// The prefix of the names that it may change; empty for all.

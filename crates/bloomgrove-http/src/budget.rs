@@ -54,13 +54,16 @@ struct Room {
     /// What is used apart from requests, once it is known.
     kept: OnceLock<Arc<AtomicU64>>,
     held: Mutex<Held>,
+    /// What requests use that use little: most do, and are not listed by caller.
+    little: AtomicU64,
     freed: Notify,
 }
 
+/// What other requests use.
 #[derive(Debug, Default)]
 struct Held {
     all: u64,
-    callers: HashMap<String, u64>,
+    callers: HashMap<Arc<str>, u64>,
 }
 
 /// Why a charge does not fit.
@@ -79,6 +82,7 @@ impl Budget {
             memory,
             kept: OnceLock::new(),
             held: Mutex::default(),
+            little: AtomicU64::new(0),
             freed: Notify::new(),
         }))
     }
@@ -98,16 +102,16 @@ impl Budget {
     /// What all requests together use.
     #[must_use]
     pub fn held(&self) -> u64 {
-        self.lock().all
+        self.lock().all + self.0.little.load(Relaxed)
     }
 
     /// A charge for a request of this caller.
     #[must_use]
-    pub fn charge(&self, caller: String) -> Charge {
+    pub fn charge(&self, caller: Arc<str>) -> Charge {
         Charge(Arc::new(Account {
             budget: self.clone(),
             caller,
-            bytes: AtomicU64::new(0),
+            own: Mutex::default(),
         }))
     }
 
@@ -123,8 +127,16 @@ pub struct Charge(Arc<Account>);
 #[derive(Debug)]
 struct Account {
     budget: Budget,
-    caller: String,
-    bytes: AtomicU64,
+    caller: Arc<str>,
+    own: Mutex<Own>,
+}
+
+/// What one request uses.
+#[derive(Debug, Default)]
+struct Own {
+    bytes: u64,
+    /// Whether it is listed by caller, as it is once it uses more than [`SMALL`].
+    is_listed: bool,
 }
 
 impl Charge {
@@ -168,6 +180,10 @@ impl Charge {
     }
 
     async fn wait_within(&self, bytes: u64, part: u64) -> Result<(), Error> {
+        match self.try_take(bytes, part) {
+            Err(Full::Now) => {}
+            taken => return taken.map_err(Full::into),
+        }
         loop {
             let mut freed = std::pin::pin!(self.0.budget.0.freed.notified());
             // Registered before the attempt, so that no notification is missed.
@@ -181,7 +197,7 @@ impl Charge {
 
     /// Sets the charge to this much, more or less than before.
     pub(crate) fn settle(&self, bytes: u64) -> Result<(), Error> {
-        let now = self.0.bytes.load(Relaxed);
+        let now = self.0.own().bytes;
         if bytes > now {
             return self.take(bytes - now);
         }
@@ -212,57 +228,76 @@ impl Charge {
     }
 
     fn try_take(&self, bytes: u64, part: u64) -> Result<(), Full> {
-        let Account {
-            budget,
-            caller,
-            bytes: own,
-        } = &*self.0;
+        let Account { budget, caller, .. } = &*self.0;
+        let mut own = self.0.own();
+        let after = own.bytes.saturating_add(bytes);
+        if !own.is_listed && after <= SMALL {
+            budget.0.little.fetch_add(bytes, Relaxed);
+            own.bytes = after;
+            return Ok(());
+        }
         let capacity = budget.capacity();
         let mut held = budget.lock();
-        let before = own.load(Relaxed);
+        let listed = if own.is_listed { own.bytes } else { 0 };
+        let all = held.all + budget.0.little.load(Relaxed);
         let of_caller = held.callers.get(caller).copied().unwrap_or(0);
-        let is_small = before.saturating_add(bytes) <= SMALL;
-        let is_only = of_caller == before;
+        let is_only = of_caller == listed;
         let fits = |held: u64, room: u64| held.saturating_add(bytes) <= room;
         // A body may take long to arrive.
         let most = if part == 1 { capacity } else { capacity / 2 };
-        if !is_small {
-            if !fits(before, most) {
+        if after > SMALL {
+            if !fits(own.bytes, most) {
                 return Err(Full::Never(most));
             }
-            if !fits(held.all, capacity) || !(is_only || fits(of_caller, capacity / 2 / part)) {
+            if !fits(all, capacity) || !(is_only || fits(of_caller, capacity / 2 / part)) {
                 return Err(Full::Now);
             }
         }
-        held.all += bytes;
-        *held.callers.entry(caller.clone()).or_default() += bytes;
-        own.fetch_add(bytes, Relaxed);
+        if !own.is_listed {
+            budget.0.little.fetch_sub(own.bytes, Relaxed);
+        }
+        held.all += after - listed;
+        *held.callers.entry(caller.clone()).or_default() += after - listed;
+        *own = Own {
+            bytes: after,
+            is_listed: true,
+        };
         Ok(())
     }
 }
 
 impl Account {
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn give_back(&self, bytes: u64) {
         if bytes == 0 {
             return;
         }
-        let mut held = self.budget.lock();
-        held.all -= bytes;
-        if let Some(own) = held.callers.get_mut(&self.caller) {
-            *own -= bytes;
-            if *own == 0 {
-                held.callers.remove(&self.caller);
+        let mut own = self.own();
+        own.bytes -= bytes;
+        if own.is_listed {
+            let mut held = self.budget.lock();
+            held.all -= bytes;
+            if let Some(of_caller) = held.callers.get_mut(&self.caller) {
+                *of_caller -= bytes;
+                if *of_caller == 0 {
+                    held.callers.remove(&self.caller);
+                }
             }
+        } else {
+            self.budget.0.little.fetch_sub(bytes, Relaxed);
         }
-        self.bytes.fetch_sub(bytes, Relaxed);
-        drop(held);
+        drop(own);
         self.budget.0.freed.notify_waiters();
     }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        self.give_back(self.bytes.load(Relaxed));
+        let bytes = self.own().bytes;
+        self.give_back(bytes);
     }
 }
 
@@ -290,7 +325,7 @@ impl<S: Sync> FromRequestParts<S> for Charge {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
         // Set by `limit`.
         let charge = parts.extensions.get::<Self>().cloned();
-        Ok(charge.unwrap_or_else(|| Budget::new(0).charge(String::new())))
+        Ok(charge.unwrap_or_else(|| Budget::new(0).charge("".into())))
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use bloomgrove_client::api::{Code, MOST_KEYS};
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 use serde::de::DeserializeOwned;
 
 use crate::Error;
@@ -67,19 +67,26 @@ pub struct QueryParams<T>(pub T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
-        utf8(parts.uri.query())?;
-        let query = Query::<T>::from_request_parts(parts, state).await;
-        let Query(query) = query.map_err(|error| {
-            let text = error.body_text();
-            let what = text
-                .split_once(": ")
-                .map_or(text.as_str(), |(_, what)| what);
-            let detail = format!("invalid query string: {what}");
-            Error::new(Code::Invalid, detail)
-        })?;
-        Ok(Self(query))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        query_params(&parts.uri).map(Self)
     }
+}
+
+/// The query string of a URL.
+///
+/// # Errors
+/// If it is not UTF-8, or not this.
+pub fn query_params<T: DeserializeOwned>(uri: &Uri) -> Result<T, Error> {
+    utf8(uri.query())?;
+    let Query(query) = Query::try_from_uri(uri).map_err(|error| {
+        let text = error.body_text();
+        let what = text
+            .split_once(": ")
+            .map_or(text.as_str(), |(_, what)| what);
+        let detail = format!("invalid query string: {what}");
+        Error::new(Code::Invalid, detail)
+    })?;
+    Ok(query)
 }
 
 /// Rejects a query string that does not decode to UTF-8: it would be read as a different one.
@@ -122,7 +129,7 @@ pub async fn parsed<T: Send + 'static>(
     let body = read_body(request.into_body()).await?;
     if body.len() <= LITTLE {
         if let Some(charge) = charge {
-            charge.take(size_of_values(&body))?;
+            charge_values(&charge, &body)?;
         }
         return parse(&body);
     }
@@ -132,6 +139,14 @@ pub async fn parsed<T: Send + 'static>(
         charge.wait(bytes).await?;
     }
     aside(move || parse(&body)).await?
+}
+
+/// Charges for the values of a small body.
+///
+/// # Errors
+/// If there is no memory for them.
+pub fn charge_values(charge: &Charge, body: &[u8]) -> Result<(), Error> {
+    charge.take(size_of_values(body))
 }
 
 /// The most memory that the values of a body take, apart from their text.

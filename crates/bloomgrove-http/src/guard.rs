@@ -13,9 +13,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bloomgrove_client::api::Code;
 use bloomgrove_client::is_loopback_host;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
@@ -46,30 +44,14 @@ impl Guard {
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The middleware.
-pub async fn admit(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut response = answer(&guard, request, next).await;
-    let headers = response.headers_mut();
-    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
-    response
-}
-
-async fn answer(guard: &Guard, mut request: Request, next: Next) -> Response {
-    let caller = match caller(guard, &request) {
-        Ok(caller) => caller,
-        Err(error) => return error.into_response(),
-    };
-    let Some(caller) = caller else {
-        return next.run(request).await;
-    };
-    request.extensions_mut().insert(caller.clone());
-    let mut response = next.run(request).await;
-    // For the log.
-    response.extensions_mut().insert(caller);
-    response
-}
-
-fn caller(guard: &Guard, request: &Request) -> Result<Option<Caller>, Error> {
+/// The caller of a request; none if its path needs no access key.
+///
+/// # Errors
+/// If the request is refused.
+pub(crate) fn caller<B>(
+    guard: &Guard,
+    request: &http::Request<B>,
+) -> Result<Option<Caller>, Error> {
     let access = &guard.access;
     if access.is_open() {
         // No access key is required, whatever was sent.
@@ -81,6 +63,12 @@ fn caller(guard: &Guard, request: &Request) -> Result<Option<Caller>, Error> {
         return Ok(None);
     }
     Ok(Some(access.who(key(request.headers())?)?))
+}
+
+/// Keeps foreign pages from reading a response.
+pub(crate) fn shield(response: &mut Response) {
+    let headers = response.headers_mut();
+    headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));
 }
 
 /// Health checks, which need no access key.

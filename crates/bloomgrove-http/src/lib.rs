@@ -23,7 +23,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `listen.rs`, `listen/`, `tls.rs` | connections: limits on their number and speed, TLS, graceful shutdown; `listen/listeners.rs` runs a server from binding its addresses to shutdown |
-//! | `front.rs` | the middleware in front of every handler, in order |
+//! | `front.rs` | what is in front of every handler, in order; the shortcut to it |
 //! | `observe/` | `request.rs` request ids and the log of requests, `logs.rs`, `metrics.rs`, `health.rs`, `process.rs` |
 //! | `guard.rs`, `access.rs` | authentication; what an access key permits |
 //! | `limit.rs` | bodies that are too large or too slow |

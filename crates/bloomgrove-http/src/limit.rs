@@ -1,6 +1,6 @@
 //! Limits on the size and duration of requests.
 //!
-//! [`enforce`] is the middleware. However a handler reads its body (with an extractor, or frame by frame), it
+//! [`Enforce`] is in front of all handlers. However a handler reads its body (with an extractor, or frame by frame), it
 //! gets no more than [`Limits::body`]. If there is more, or if it takes too long, the handler's response is
 //! replaced by a clear error:
 //!
@@ -17,20 +17,20 @@
 //! it lasts until the response has been sent.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Code, Problem};
 use bytes::{Buf, Bytes};
 use http::{StatusCode, header};
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use crate::Error;
 use crate::access::Caller;
@@ -40,7 +40,7 @@ use crate::error::respond;
 use crate::observe::request::Peer;
 use crate::work::aside;
 
-/// The state of [`enforce`]: the limits, and the memory for all requests.
+/// The limits, and the memory for all requests.
 #[derive(Clone, Debug)]
 pub struct Enforce {
     limits: Limits,
@@ -53,85 +53,67 @@ impl Enforce {
     pub fn new(limits: Limits, budget: Budget) -> Self {
         Self { limits, budget }
     }
-}
 
-/// The middleware.
-pub async fn enforce(State(enforce): State<Enforce>, mut request: Request, next: Next) -> Response {
-    let limit = enforce.limits.body;
-    let declared = request.headers().get(header::CONTENT_LENGTH);
-    let declared = declared.and_then(|value| value.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|declared: u64| declared > limit) {
-        return too_large(limit).into_response();
-    }
-    let charge = enforce.budget.charge(caller(&request));
-    let tally = Arc::new(Tally {
-        limit,
-        charge: charge.clone(),
-        paid: AtomicU64::new(0),
-        seen: AtomicU64::new(0),
-        admitted: AtomicBool::new(false),
-        complete: AtomicBool::new(request.body().is_end_stream()),
-        refused: OnceLock::new(),
-    });
-    request.extensions_mut().insert(charge.clone());
-    let request = request.map(|body| {
-        Body::new(Tallied {
+    /// Lets `next` respond to a request within the limits, or responds that they are exceeded.
+    pub(crate) async fn around<B: HttpBody, F: Future<Output = Response>>(
+        &self,
+        request: http::Request<B>,
+        peer: Option<Peer>,
+        caller: Option<&Caller>,
+        next: impl FnOnce(http::Request<Tallied<B>>, Charge) -> F,
+    ) -> Response {
+        let limit = self.limits.body;
+        let declared = request.headers().get(header::CONTENT_LENGTH);
+        let declared = declared.and_then(|value| value.to_str().ok()?.parse().ok());
+        if declared.is_some_and(|declared: u64| declared > limit) {
+            return too_large(limit).into_response();
+        }
+        let charge = self.budget.charge(payer(caller, peer));
+        let tally = Arc::new(Tally {
+            limit,
+            charge: charge.clone(),
+            paid: AtomicU64::new(0),
+            seen: AtomicU64::new(0),
+            admitted: AtomicBool::new(false),
+            complete: AtomicBool::new(request.body().is_end_stream()),
+            refused: OnceLock::new(),
+        });
+        let request = request.map(|body| Tallied {
             body,
             tally: tally.clone(),
-        })
-    });
-    let time = enforce.limits.request_time;
-    let work = async {
-        // While this waits, the client can send only what fits into buffers.
-        if let Some(declared) = declared {
-            if let Err(error) = charge.wait_for_body(declared).await {
-                return error.into_response();
+        });
+        let time = self.limits.request_time;
+        let work = async {
+            // While this waits, the client can send only what fits into buffers.
+            if let Some(declared) = declared {
+                if let Err(error) = charge.wait_for_body(declared).await {
+                    return error.into_response();
+                }
+                tally.paid.store(declared, Ordering::Relaxed);
             }
-            tally.paid.store(declared, Ordering::Relaxed);
+            tally.admitted.store(true, Ordering::Relaxed);
+            next(request, charge.clone()).await
+        };
+        let response = tokio::time::timeout(time, work).await;
+        if tally.is_too_large() {
+            too_large(limit).into_response()
+        } else if let Some(error) = tally.refused.get() {
+            error.clone().into_response()
+        } else if let Ok(response) = response {
+            pay(response, charge).await
+        } else {
+            tally.too_late(time)
         }
-        tally.admitted.store(true, Ordering::Relaxed);
-        next.run(request).await
-    };
-    let response = tokio::time::timeout(time, work).await;
-    let seconds = time.as_secs_f64();
-    if tally.is_too_large() {
-        too_large(limit).into_response()
-    } else if let Some(error) = tally.refused.get() {
-        error.clone().into_response()
-    } else if let Ok(response) = response {
-        pay(response, charge).await
-    } else if !tally.admitted.load(Ordering::Relaxed) {
-        let detail = format!(
-            "no memory became free for this request within {seconds} s; nothing was changed. Send \
-             fewer requests at a time"
-        );
-        Error::new(Code::Busy, detail).into_response()
-    } else if tally.complete.load(Ordering::Relaxed) {
-        let detail = format!(
-            "timed out after {seconds} s. A change may still be made. Request less at a \
-             time, or raise `limits.request_time`"
-        );
-        Error::new(Code::Timeout, detail).into_response()
-    } else {
-        let detail = format!("the body did not arrive within {seconds} s; nothing was changed");
-        // Of the two time limits, this one is the client's.
-        respond(Problem {
-            status: StatusCode::REQUEST_TIMEOUT.as_u16(),
-            ..Error::new(Code::Timeout, detail).into()
-        })
     }
 }
 
 /// Who is charged for a request: its access key, or the address that it comes from.
-fn caller(request: &Request) -> String {
-    let key = request.extensions().get::<Caller>().map(Caller::name);
-    match key.filter(|name| !name.is_empty()) {
-        Some(name) => name.to_owned(),
-        None => {
-            let peer = request.extensions().get::<Peer>();
-            peer.map(|Peer(peer)| peer.ip().to_string())
-                .unwrap_or_default()
-        }
+fn payer(caller: Option<&Caller>, peer: Option<Peer>) -> Arc<str> {
+    match caller.filter(|caller| !caller.name().is_empty()) {
+        Some(caller) => caller.shared_name(),
+        None => peer
+            .map_or_else(String::new, |Peer(peer)| peer.ip().to_string())
+            .into(),
     }
 }
 
@@ -170,7 +152,7 @@ impl Pieces {
     const BYTES: usize = 32 << 10;
 }
 
-impl hyper::body::Body for Pieces {
+impl HttpBody for Pieces {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -194,12 +176,15 @@ impl hyper::body::Body for Pieces {
     }
 }
 
-/// Reads the whole body. If it exceeds a limit, [`enforce`] replaces the error with its own.
+/// Reads the whole body. If it exceeds a limit, [`Enforce`] replaces the error with its own.
 ///
 /// # Errors
 ///
 /// If the body is too large or incomplete.
-pub async fn read_body(body: Body) -> Result<Bytes, Error> {
+pub async fn read_body<B>(body: B) -> Result<Bytes, Error>
+where
+    B: HttpBody<Data = Bytes, Error: Display>,
+{
     let whole = body
         .collect()
         .await
@@ -242,6 +227,31 @@ struct Tally {
 }
 
 impl Tally {
+    /// The response to a request that took longer than this.
+    fn too_late(&self, time: Duration) -> Response {
+        let seconds = time.as_secs_f64();
+        if !self.admitted.load(Ordering::Relaxed) {
+            let detail = format!(
+                "no memory became free for this request within {seconds} s; nothing was changed. Send \
+                 fewer requests at a time"
+            );
+            Error::new(Code::Busy, detail).into_response()
+        } else if self.complete.load(Ordering::Relaxed) {
+            let detail = format!(
+                "timed out after {seconds} s. A change may still be made. Request less at a \
+                 time, or raise `limits.request_time`"
+            );
+            Error::new(Code::Timeout, detail).into_response()
+        } else {
+            let detail = format!("the body did not arrive within {seconds} s; nothing was changed");
+            // Of the two time limits, this one is the client's.
+            respond(Problem {
+                status: StatusCode::REQUEST_TIMEOUT.as_u16(),
+                ..Error::new(Code::Timeout, detail).into()
+            })
+        }
+    }
+
     fn is_too_large(&self) -> bool {
         self.seen.load(Ordering::Relaxed) > self.limit
     }
@@ -263,12 +273,16 @@ impl Tally {
     }
 }
 
-struct Tallied {
-    body: Body,
+/// A body whose bytes are counted.
+pub(crate) struct Tallied<B> {
+    body: B,
     tally: Arc<Tally>,
 }
 
-impl hyper::body::Body for Tallied {
+impl<B> HttpBody for Tallied<B>
+where
+    B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Unpin,
+{
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -286,7 +300,7 @@ impl hyper::body::Body for Tallied {
         if matches!(frame, Poll::Ready(None)) || self.body.is_end_stream() {
             self.tally.complete.store(true, Ordering::Relaxed);
         }
-        frame
+        frame.map_err(axum::Error::new)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -304,11 +318,6 @@ impl hyper::body::Body for Tallied {
 
 #[cfg(test)]
 mod tests {
-    use axum::Router;
-    use axum::middleware::from_fn_with_state;
-    use axum::routing::get;
-    use tower::ServiceExt;
-
     use super::*;
 
     const LENGTH: usize = 1 << 20;
@@ -316,11 +325,10 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_paid_for_until_its_last_piece_has_gone() {
         let budget = Budget::new(64 << 20);
-        let router = Router::new().route("/", get(|| async { vec![7u8; LENGTH] }));
-        let enforce_them = Enforce::new(Limits::default(), budget.clone());
-        let router = router.layer(from_fn_with_state(enforce_them, enforce));
-        let request = Request::builder().body(Body::empty()).unwrap();
-        let response = router.oneshot(request).await.unwrap();
+        let enforce = Enforce::new(Limits::default(), budget.clone());
+        let request = http::Request::new(Body::empty());
+        let large = async |_, _| vec![7u8; LENGTH].into_response();
+        let response = enforce.around(request, None, None, large).await;
         let mut body = response.into_body();
         assert_eq!(body.size_hint().exact(), Some(LENGTH as u64));
         assert_eq!(budget.held(), LENGTH as u64);

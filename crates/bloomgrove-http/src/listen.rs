@@ -20,7 +20,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use metrics::counter;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -30,6 +29,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::config::Limits;
+use crate::front::Front;
 use crate::observe::metrics::REJECTED;
 use crate::tls::Tls;
 
@@ -76,12 +76,12 @@ pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
 /// None at present: an error on one connection does not stop the server.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
+    front: Front,
     tls: Option<Tls>,
     limits: &Limits,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    serve_all(vec![listener], router, tls, limits, stop).await
+    serve_all(vec![listener], front, tls, limits, stop).await
 }
 
 /// Serves several listeners, which share the limit on connections.
@@ -91,7 +91,7 @@ pub async fn serve(
 /// None at present: an error on one connection does not stop the server.
 pub async fn serve_all(
     listeners: Vec<TcpListener>,
-    router: Router,
+    front: Front,
     tls: Option<Tls>,
     limits: &Limits,
     stop: watch::Receiver<bool>,
@@ -101,7 +101,7 @@ pub async fn serve_all(
     let shared = Arc::new(Shared {
         room: Arc::new(Semaphore::new(places)),
         refusals: Arc::new(Semaphore::new(BUSY_RESPONSES)),
-        router,
+        front,
         tls,
         limits: limits.clone(),
         stop,
@@ -133,7 +133,7 @@ pub async fn serve_all(
 struct Shared {
     room: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
-    router: Router,
+    front: Front,
     tls: Option<Tls>,
     limits: Limits,
     /// Accept no more requests.

@@ -108,8 +108,9 @@ impl Server {
             is_page: page::has,
             ..Guard::new(self.access)
         };
-        let router = front::before(
+        let front = front::with_shortcut(
             router(app.clone(), &health),
+            Some(http::shortcut(app.clone())),
             guard,
             &config.limits,
             budget.clone(),
@@ -117,7 +118,7 @@ impl Server {
         );
         let limits = config.limits.clone();
         let stop = self.listeners.stopper();
-        let serving = self.listeners.serve(router, &limits);
+        let serving = self.listeners.serve(front, &limits);
         let (open, ready) = (app.clone(), self.ready);
         let mut stopped = stop.subscribe();
         let started = async move {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use axum::Router;
 use bloomgrove_client::Client;
 use bloomgrove_http::access::Access;
 use bloomgrove_http::budget::Budget;
-use bloomgrove_http::front;
+use bloomgrove_http::front::{self, Front};
 use bloomgrove_http::guard::Guard;
 use bloomgrove_http::work::{Places, processors};
 
@@ -94,7 +93,7 @@ impl Handle {
 
     /// Its HTTP routes, without access keys.
     #[doc(hidden)]
-    pub fn router(&self, config: &SiteConfig) -> Router {
+    pub fn router(&self, config: &SiteConfig) -> Front {
         front::before(
             http::router(self.clone()),
             Guard::new(Access::open()),

@@ -10,7 +10,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -21,7 +20,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
-use tower::Service;
 
 use super::Shared;
 use super::pulse::{Phase, Pulse};
@@ -86,22 +84,15 @@ where
 {
     let service = service_fn(|request: hyper::Request<Incoming>| {
         let pulse = pulse.clone();
-        let mut router = shared.router.clone();
         async move {
             pulse.enter(Phase::Busy);
             // Whatever the handler does not read is unread.
             pulse.set_unread(!request.body().is_end_stream());
-            let mut request = request.map(|body| {
-                Body::new(RequestBody {
-                    body,
-                    pulse: pulse.clone(),
-                })
+            let request = request.map(|body| RequestBody {
+                body,
+                pulse: pulse.clone(),
             });
-            request.extensions_mut().insert(Peer(peer));
-            let response: Response = match router.call(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            };
+            let response = shared.front.answer(request, Some(Peer(peer))).await;
             pulse.enter(Phase::Answer);
             Ok::<_, Infallible>(response.map(|body| ResponseBody { body, pulse }))
         }

@@ -4,13 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{bind, raise_file_limit, serve_all, stop_on_signals};
 use crate::config::{Limits, TlsFiles};
+use crate::front::Front;
 use crate::observe::metrics;
 use crate::tls::{LOOK_EVERY, Tls};
 
@@ -69,7 +69,7 @@ impl Listeners {
     ///
     /// # Errors
     /// None at present: an error on one connection does not stop the server.
-    pub async fn serve(self, router: Router, limits: &Limits) -> io::Result<()> {
+    pub async fn serve(self, front: Front, limits: &Limits) -> io::Result<()> {
         metrics::start();
         raise_file_limit();
         let is_remote = |address: &SocketAddr| !address.ip().is_loopback();
@@ -84,7 +84,7 @@ impl Listeners {
             background.spawn(tls.clone().keep_fresh(LOOK_EVERY));
         }
         let stop = self.stop.subscribe();
-        let served = serve_all(self.listeners, router, self.tls, limits, stop).await;
+        let served = serve_all(self.listeners, front, self.tls, limits, stop).await;
         background.shutdown().await;
         served
     }

@@ -11,20 +11,22 @@
 //!
 //! Only the path of the URL is logged, since the query string may contain the keys that were looked up.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock, PoisonError, RwLock};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
+use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
 use bloomgrove_client::api::Problem;
 use bloomgrove_client::shorten;
-use http::{HeaderName, HeaderValue, Method};
-use metrics::{counter, gauge, histogram};
-use tracing::Instrument;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use tower::{Layer, Service};
+use tracing::{Instrument, Span};
 
 use super::metrics::{IN_PROGRESS, REQUESTS, SECONDS};
 use crate::access::Caller;
@@ -34,75 +36,75 @@ const LONGEST_PATH: usize = 500;
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 tokio::task_local! {
-    static ID: String;
+    static ID: HeaderValue;
 }
 
 /// The id of the request that this task serves; empty outside of one.
 #[must_use]
 pub fn current_id() -> String {
-    ID.try_with(Clone::clone).unwrap_or_default()
+    let id = ID.try_with(|id| id.to_str().unwrap_or_default().to_owned());
+    id.unwrap_or_default()
 }
 
 /// The address at the other end of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
-/// The middleware; its state is the duration from which a request is slow.
-pub async fn watch(State(slow): State<Duration>, mut request: Request, next: Next) -> Response {
-    let id = id_of(&request);
-    let route = match request.extensions().get::<MatchedPath>() {
-        Some(path) => path.as_str().to_owned(),
-        None => "other".to_owned(),
-    };
-    let measure = Measure {
-        start: Instant::now(),
-        method: method_of(request.method()),
-        route,
-        status: None,
-    };
-    gauge!(IN_PROGRESS).increment(1.0);
-    let peer = request.extensions().get::<Peer>();
-    // At the highest level, so that its fields are there at every log level.
-    let span = tracing::error_span!(
-        "request",
-        id,
-        method = measure.method,
-        path = &*shorten(request.uri().path(), LONGEST_PATH),
-        peer = peer.map(|Peer(addr)| tracing::field::display(*addr)),
-    );
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        request.headers_mut().insert(HEADER, value);
-    }
-    let work = async move {
-        let mut response = next.run(request).await;
-        finish(measure, &mut response, slow);
-        response
-    };
-    ID.scope(id, work).instrument(span).await
+/// A request that is logged and counted.
+pub(crate) struct Seen {
+    id: HeaderValue,
+    span: Span,
+    measure: Measure,
 }
 
-fn finish(mut measure: Measure, response: &mut Response, slow: Duration) {
-    if let Ok(value) = HeaderValue::from_str(&current_id()) {
-        response.headers_mut().insert(HEADER, value);
+impl Seen {
+    /// Sees a request; `path` is its route, if it is known without the router.
+    pub(crate) fn new<B>(
+        request: &mut http::Request<B>,
+        peer: Option<Peer>,
+        path: Option<&'static str>,
+    ) -> Self {
+        let id = id_of(request.headers());
+        let route = match path {
+            Some(path) => Route::Known(path),
+            None => {
+                let found = Found::default();
+                request.extensions_mut().insert(found.clone());
+                Route::Found(found)
+            }
+        };
+        let method = method_of(request.method());
+        // At the highest level, so that its fields are there at every log level.
+        let span = tracing::error_span!(
+            "request",
+            id = id.to_str().unwrap_or_default(),
+            method,
+            path = &*shorten(request.uri().path(), LONGEST_PATH),
+            peer = peer.map(|Peer(addr)| tracing::field::display(addr)),
+        );
+        Self {
+            id,
+            span,
+            measure: Measure::new(method, route),
+        }
     }
-    let status = response.status();
-    measure.status = Some(status.as_u16());
-    let time = measure.start.elapsed();
-    let ms = time.as_secs_f64() * 1e3;
-    let key = response.extensions().get::<Caller>().map(Caller::name);
-    let reason = response.extensions().get::<Problem>();
-    let reason = reason.map(|problem| problem.detail.as_str());
-    let status = status.as_u16();
-    // A server that is not ready is normal, and is checked every few seconds.
-    let failed = status >= 500 && measure.route != "/readyz";
-    if failed {
-        tracing::warn!(status, ms, key, reason, "failed");
-    } else if time >= slow {
-        tracing::warn!(status, ms, key, reason, "slow");
-    } else if (400..500).contains(&status) {
-        tracing::info!(status, ms, key, reason, "rejected");
-    } else {
-        tracing::debug!(status, ms, key, "done");
+
+    /// Lets `work` respond, logs the response, and counts it. Requests that take longer than `slow` are logged as such.
+    pub(crate) async fn through(
+        self,
+        work: impl Future<Output = (Response, Option<Caller>)>,
+        slow: Duration,
+    ) -> Response {
+        let Self { id, span, measure } = self;
+        let work = async {
+            let (mut response, caller) = work.await;
+            measure.finish(&response, caller.as_ref(), slow);
+            if let Ok(id) = ID.try_with(HeaderValue::clone) {
+                response.headers_mut().insert(HEADER, id);
+            }
+            response
+        };
+        ID.scope(id, work).instrument(span).await
     }
 }
 
@@ -110,22 +112,148 @@ fn finish(mut measure: Measure, response: &mut Response, slow: Duration) {
 struct Measure {
     start: Instant,
     method: &'static str,
-    route: String,
-    status: Option<u16>,
+    route: Route,
+    /// The status, and the time it took.
+    done: Option<(u16, Duration)>,
+}
+
+impl Measure {
+    fn new(method: &'static str, route: Route) -> Self {
+        in_progress().increment(1.0);
+        Self {
+            start: Instant::now(),
+            method,
+            route,
+            done: None,
+        }
+    }
+
+    /// Logs the response.
+    fn finish(mut self, response: &Response, caller: Option<&Caller>, slow: Duration) {
+        let (status, time) = (response.status().as_u16(), self.start.elapsed());
+        self.done = Some((status, time));
+        let ms = time.as_secs_f64() * 1e3;
+        let key = caller.map(Caller::name);
+        let reason = response.extensions().get::<Problem>();
+        let reason = reason.map(|problem| problem.detail.as_str());
+        // A server that is not ready is normal, and is checked every few seconds.
+        let failed = status >= 500 && self.route.as_str() != "/readyz";
+        if failed {
+            tracing::warn!(status, ms, key, reason, "failed");
+        } else if time >= slow {
+            tracing::warn!(status, ms, key, reason, "slow");
+        } else if (400..500).contains(&status) {
+            tracing::info!(status, ms, key, reason, "rejected");
+        } else {
+            tracing::debug!(status, ms, key, "done");
+        }
+    }
 }
 
 impl Drop for Measure {
     fn drop(&mut self) {
-        let route = std::mem::take(&mut self.route);
-        let status = match self.status {
-            Some(status) => status.to_string(),
-            None => "gone".to_owned(),
+        in_progress().decrement(1.0);
+        let (status, time) = match self.done {
+            Some((status, time)) => (Some(status), time),
+            None => (None, self.start.elapsed()),
         };
-        gauge!(IN_PROGRESS).decrement(1.0);
-        histogram!(SECONDS, "route" => route.clone(), "method" => self.method)
-            .record(self.start.elapsed());
-        counter!(REQUESTS, "route" => route, "method" => self.method, "status" => status)
-            .increment(1);
+        count(self.route.as_str(), self.method, status, time);
+    }
+}
+
+fn in_progress() -> &'static Gauge {
+    static GAUGE: LazyLock<Gauge> = LazyLock::new(|| gauge!(IN_PROGRESS));
+    &GAUGE
+}
+
+/// What requests with the same route, method and status are counted by: looking it up by labels would take a
+/// microsecond for each of them.
+struct Counted {
+    method: &'static str,
+    status: Option<u16>,
+    requests: Counter,
+    seconds: Histogram,
+}
+
+fn count(route: &str, method: &'static str, status: Option<u16>, time: Duration) {
+    static KNOWN: LazyLock<RwLock<HashMap<String, Vec<Counted>>>> = LazyLock::new(RwLock::default);
+    let add = |counted: &Counted| {
+        counted.requests.increment(1);
+        counted.seconds.record(time);
+    };
+    let is_it = |counted: &&Counted| counted.method == method && counted.status == status;
+    {
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counted) = known.get(route).and_then(|all| all.iter().find(is_it)) {
+            return add(counted);
+        }
+    }
+    let text = status.map_or_else(|| "gone".to_owned(), |status| status.to_string());
+    let owned = || route.to_owned();
+    let counted = Counted {
+        method,
+        status,
+        requests: counter!(REQUESTS, "route" => owned(), "method" => method, "status" => text),
+        seconds: histogram!(SECONDS, "route" => owned(), "method" => method),
+    };
+    add(&counted);
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    // If another thread has just added it, too, both are the same.
+    known.entry(owned()).or_default().push(counted);
+}
+
+/// The route of a request.
+enum Route {
+    Known(&'static str),
+    Found(Found),
+}
+
+impl Route {
+    fn as_str(&self) -> &str {
+        match self {
+            Route::Known(path) => path,
+            Route::Found(found) => found.0.get().map_or("other", MatchedPath::as_str),
+        }
+    }
+}
+
+/// The route that the router finds; an extension of the request.
+#[derive(Clone, Default)]
+struct Found(Arc<OnceLock<MatchedPath>>);
+
+/// The layer of the router that notes the route of a request.
+#[derive(Clone)]
+pub(crate) struct NoteRoute;
+
+impl<S> Layer<S> for NoteRoute {
+    type Service = Noting<S>;
+
+    fn layer(&self, inner: S) -> Noting<S> {
+        Noting(inner)
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Noting<S>(S);
+
+impl<S: Service<Request>> Service<Request> for Noting<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> S::Future {
+        let extensions = request.extensions();
+        if let (Some(Found(found)), Some(path)) =
+            (extensions.get(), extensions.get::<MatchedPath>())
+        {
+            // A request is routed once.
+            let _ = found.set(path.clone());
+        }
+        self.0.call(request)
     }
 }
 
@@ -144,21 +272,22 @@ fn method_of(method: &Method) -> &'static str {
 }
 
 /// The client's id, if it is suitable for a log; otherwise a new one.
-fn id_of(request: &Request) -> String {
-    let own = request.headers().get(HEADER);
-    let own = own.and_then(|value| value.to_str().ok()).filter(|id| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        (1..=64).contains(&id.len()) && id.bytes().all(fits)
+fn id_of(headers: &HeaderMap) -> HeaderValue {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let own = headers.get(HEADER).filter(|id| {
+        let id = id.as_bytes();
+        (1..=64).contains(&id.len()) && id.iter().all(fits)
     });
-    own.map_or_else(new_id, str::to_owned)
+    own.cloned().unwrap_or_else(new_id)
 }
 
 /// Sixteen digits, unique within a process and almost certainly across processes.
-fn new_id() -> String {
+fn new_id() -> HeaderValue {
     static FIRST: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("request"));
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{:016x}", FIRST.wrapping_add(number))
+    let id = HeaderValue::try_from(format!("{:016x}", FIRST.wrapping_add(number)));
+    id.expect("digits are a header value")
 }
 
 #[cfg(test)]
@@ -168,8 +297,8 @@ mod tests {
     #[test]
     fn sensible_ids_are_kept_and_others_replaced() {
         let with = |id: &str| {
-            let request = Request::builder().header("x-request-id", id);
-            id_of(&request.body(axum::body::Body::empty()).unwrap())
+            let headers = HeaderMap::from_iter([(HEADER, id.parse().unwrap())]);
+            id_of(&headers)
         };
         for good in ["a", "7f-3_B.x", &"x".repeat(64)] {
             assert_eq!(with(good), good);

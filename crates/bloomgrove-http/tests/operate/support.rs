@@ -11,10 +11,11 @@ use bloomgrove_client::api::Problem;
 use bloomgrove_http::access::{Access, Caller, KeyEntry, hash_of};
 use bloomgrove_http::budget::Budget;
 use bloomgrove_http::config::Limits;
+use bloomgrove_http::front::{self, Shortcut};
 use bloomgrove_http::guard::Guard;
 use bloomgrove_http::observe::health::Health;
 use bloomgrove_http::tls::Tls;
-use bloomgrove_http::{Error, front, listen, observe};
+use bloomgrove_http::{Error, listen, observe};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -45,9 +46,9 @@ pub(crate) async fn start(wanted: Wanted) -> Running {
     };
     let health = Health::default();
     health.set_ready(true);
-    let router = handlers().merge(health.router());
-    let router = front::before(
-        router,
+    let front = front::with_shortcut(
+        handlers().merge(health.router()),
+        Some(shortcut()),
         guard,
         &wanted.limits,
         Budget::new(wanted.limits.memory),
@@ -57,13 +58,25 @@ pub(crate) async fn start(wanted: Wanted) -> Running {
     let addr = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);
     let task = tokio::spawn(async move {
-        listen::serve(listener, router, wanted.tls, &wanted.limits, stopped).await
+        listen::serve(listener, front, wanted.tls, &wanted.limits, stopped).await
     });
     Running { addr, stop, task }
 }
 
 fn allowed(result: Result<(), Error>) -> Response {
     result.map(|()| "allowed").into_response()
+}
+
+/// Answers `short` itself, panics on `panic`, and leaves the rest to the router.
+fn shortcut() -> Shortcut {
+    Shortcut {
+        path: "/short",
+        answer: Box::new(|_, body, _, _| match &body[..] {
+            b"short" => Some("by the shortcut".into_response()),
+            b"panic" => panic!("a test asked for it"),
+            _ => None,
+        }),
+    }
 }
 
 fn handlers() -> Router {
@@ -85,6 +98,10 @@ fn handlers() -> Router {
         .route(
             "/length",
             post(|body: String| async move { body.len().to_string() }),
+        )
+        .route(
+            "/short",
+            post(|body: String| async move { format!("by the router: {body}") }),
         )
         .route("/slow/{ms}", get(slow))
         .route("/read", get(read))

@@ -159,6 +159,23 @@ impl Found {
         })
     }
 
+    /// Those with a prefix, at most `limit` for each key.
+    fn below(&self, prefix: &str, limit: usize) -> Self {
+        let mut found = Self::default();
+        for names in self.names() {
+            let (mut count, mut ends) = (0, Vec::new());
+            for name in names.iter().filter(|name| name.starts_with(prefix)) {
+                count += 1;
+                if ends.len() < limit {
+                    found.text.push_str(name);
+                    ends.push(found.text.len());
+                }
+            }
+            found.keys.push((count, ends));
+        }
+        found
+    }
+
     fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> + '_ {
         let keys = self.keys.iter().zip(self.names());
         keys.map(move |((count, _), mut names)| {
@@ -243,23 +260,28 @@ impl Coordinator {
     /// Like [`which`](Self::which), if that takes almost no time: few keys, few names, and no waiting. For threads that must
     /// not block.
     pub fn which_at_once(&self, request: &api::WhichQuery) -> Option<Result<api::Which, Error>> {
-        let is_cut = request.extract.is_some();
-        if request.keys.len() > FEW || request.explain || is_cut || !Only::of(request).is_all() {
+        let (only, is_cut) = (Only::of(request), request.extract.is_some());
+        if request.keys.len() > FEW || request.explain || is_cut || only.tag.is_some() {
             return None;
         }
         let limit = match self.check_which(request) {
             Ok(limit) => limit,
             Err(error) => return Some(Err(error)),
         };
+        // With a prefix, all names are compared.
+        let wanted = if only.is_all() { limit } else { usize::MAX };
         let index = self.shared.index.try_read()?;
         // Finding one more than few shows that there are too many.
-        let listed = limit.min(FEW_NAMES / request.keys.len().max(1) + 1);
+        let listed = wanted.min(FEW_NAMES / request.keys.len().max(1) + 1);
         let keys = Wanted::Each(&request.keys);
-        let found = Found::of(&index, keys, Only::default(), listed, MOST_TEXT);
+        let mut found = Found::of(&index, keys, Only::default(), listed, MOST_TEXT);
         drop(index);
-        let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < limit.min(*count);
+        let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < wanted.min(*count);
         if found.keys.iter().any(is_cut) {
             return None;
+        }
+        if !only.is_all() {
+            found = found.below(only.prefix, limit);
         }
         let answers: Vec<_> = found.answers(request.count_only).collect();
         self.count(&answers);

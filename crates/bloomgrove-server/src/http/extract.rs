@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use bloomgrove_client::api::{Code, Key, MOST_KEYS};
 use bloomgrove_http::budget::Charge;
@@ -134,20 +135,23 @@ where
     type Rejection = Error;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        let is_text = match media_type(request.headers()).as_str() {
-            "application/json" => false,
-            "text/plain" => true,
-            _ => {
-                let detail = "send keys as JSON (`Content-Type: application/json`) or one per line \
-                              (`Content-Type: text/plain`)";
-                return Err(Error::new(Code::MediaType, detail));
-            }
-        };
-        let parse: fn(&[u8]) -> Result<T, Error> = match is_text {
-            true => |body| Ok(lines(body)?.into()),
-            false => json,
-        };
+        let parse = parser(request.headers())?;
         parsed(request, parse).await.map(Self)
+    }
+}
+
+/// What parses a body of keys, by its media type.
+pub(super) fn parser<T: DeserializeOwned + From<Vec<Key>>>(
+    headers: &HeaderMap,
+) -> Result<fn(&[u8]) -> Result<T, Error>, Error> {
+    match media_type(headers).as_str() {
+        "application/json" => Ok(json),
+        "text/plain" => Ok(|body| Ok(lines(body)?.into())),
+        _ => {
+            let detail = "send keys as JSON (`Content-Type: application/json`) or one per line \
+                          (`Content-Type: text/plain`)";
+            Err(Error::new(Code::MediaType, detail))
+        }
     }
 }
 

@@ -13,7 +13,8 @@
 //! | `extract.rs` | what handlers receive: the coordinator, its threads, names, keys, filters |
 //! | `problems.rs` | the problems in the OpenAPI document |
 //!
-//! The middleware in front of every handler (access keys, limits, ids, the log) is in [`bloomgrove_http::front`].
+//! What is in front of every handler (access keys, limits, ids, the log) is in [`bloomgrove_http::front`]; it answers short
+//! queries without the router.
 
 mod extract;
 mod filters;
@@ -25,6 +26,8 @@ mod sites;
 mod state;
 mod trace;
 mod which;
+
+pub(crate) use which::shortcut;
 
 use std::sync::{Arc, LazyLock, OnceLock};
 

@@ -5,12 +5,14 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bloomgrove_client::api::{Key, Which, WhichQuery};
 use bloomgrove_http::budget::Charge;
-use bloomgrove_http::extract::{QueryParams, Reader};
+use bloomgrove_http::extract::{QueryParams, Reader, charge_values, query_params};
+use bloomgrove_http::front::Shortcut;
+use http::Method;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Keys, Ready};
+use super::extract::{Keys, Ready, parser};
 use super::problems::Problems;
 use crate::Error;
 
@@ -91,14 +93,42 @@ pub(super) async fn which_one(
     charge: Charge,
     QueryParams(query): QueryParams<WhichParams>,
 ) -> Result<Response, Error> {
-    let request = WhichQuery {
-        keys: vec![Key::Text(query.key)],
-        extract: query.extract,
-        prefix: query.prefix,
-        tag: query.tag,
-        limit: query.limit,
-        count_only: query.count_only,
-        explain: query.explain,
-    };
-    which(reader, app, ready, charge, Keys(WhichBody(request))).await
+    let request = WhichBody(query.into());
+    which(reader, app, ready, charge, Keys(request)).await
+}
+
+impl From<WhichParams> for WhichQuery {
+    fn from(query: WhichParams) -> Self {
+        Self {
+            keys: vec![Key::Text(query.key)],
+            extract: query.extract,
+            prefix: query.prefix,
+            tag: query.tag,
+            limit: query.limit,
+            count_only: query.count_only,
+            explain: query.explain,
+        }
+    }
+}
+
+/// Answers either form without the router, if that takes almost no time.
+pub(crate) fn shortcut(app: App) -> Shortcut {
+    Shortcut {
+        path: "/v1/which",
+        answer: Box::new(move |parts, body, caller, charge| {
+            caller.may_read().ok()?;
+            let coordinator = app.coordinator()?;
+            let request = match parts.method {
+                Method::GET => query_params::<WhichParams>(&parts.uri).ok()?.into(),
+                _ => {
+                    let parse = parser(&parts.headers).ok()?;
+                    charge_values(charge, body).ok()?;
+                    let WhichBody(request) = parse(body).ok()?;
+                    request
+                }
+            };
+            let which = coordinator.which_at_once(&request)?.ok()?;
+            Some(Answer(which).into_response())
+        }),
+    }
 }

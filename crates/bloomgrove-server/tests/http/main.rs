@@ -1,7 +1,8 @@
-//! The API over real HTTP: every operation through the typed client; malformed requests by hand (`refusals.rs`); texts cut
+//! The API over real HTTP: every operation through the typed client; malformed requests by hand (`refusals.rs`); short queries (`short.rs`); texts cut
 //! into keys by the server (`texts.rs`); and the stored OpenAPI document.
 
 mod refusals;
+mod short;
 mod support;
 mod texts;
 

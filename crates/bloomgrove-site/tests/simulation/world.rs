@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
 use bloomgrove_client::{Client, clock};
 use bloomgrove_http::access::Access;
 use bloomgrove_http::budget::Budget;
-use bloomgrove_http::front;
+use bloomgrove_http::front::{self, Front};
 use bloomgrove_http::guard::Guard;
 use bloomgrove_server::Config;
 use bloomgrove_server::coordinator::{Coordinator, Limits};
@@ -46,7 +45,7 @@ pub(crate) struct Machine {
     /// Disconnected from the network.
     pub(crate) is_cut_off: bool,
     pub(crate) disk: Arc<Disk>,
-    pub(crate) running: Option<(Program, Router)>,
+    pub(crate) running: Option<(Program, Front)>,
 }
 
 /// The state of the simulation.
