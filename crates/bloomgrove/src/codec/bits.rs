@@ -23,10 +23,9 @@
 //!
 //! Cost: memory for one coded frame in addition to the words. A frame has at most 8 MB of bits.
 
-use super::bytes::{ByteTables, Words, last_mask};
+use super::bytes::{self, Words, last_mask};
 use super::density::{Density, Learned};
-use super::gaps::GapTables;
-use super::varint;
+use super::{gaps, varint};
 use crate::{Error, bits};
 
 /// The source of the probabilities of ones and zeros.
@@ -191,8 +190,6 @@ struct State {
     framing: Framing,
     next: u64,
     learned: Learned,
-    bytes: ByteTables,
-    gaps: GapTables,
 }
 
 impl State {
@@ -201,8 +198,6 @@ impl State {
             framing,
             next: 0,
             learned: Learned::default(),
-            bytes: ByteTables::new(),
-            gaps: GapTables::new(),
         }
     }
 
@@ -293,10 +288,10 @@ impl State {
         let len = bits.div_ceil(8) as usize;
         let learned = &mut self.learned;
         out.extend(match (self.framing.model, gaps) {
-            (Model::Adaptive, true) => self.gaps.encode_learning(words, learned, flipped, bits),
-            (Model::Adaptive, false) => self.bytes.encode_learning(words, learned, len),
-            (_, true) => self.gaps.encode(words, density, bits),
-            (_, false) => self.bytes.encode(words, density, len),
+            (Model::Adaptive, true) => gaps::encode_learning(words, learned, flipped, bits),
+            (Model::Adaptive, false) => bytes::encode_learning(words, learned, len),
+            (_, true) => gaps::encode(words, density, bits),
+            (_, false) => bytes::encode(words, density, len),
         });
     }
 }
@@ -351,16 +346,10 @@ impl BitDecoder {
                     *word = u64::from_le_bytes(whole);
                 }
             }
-            (BYTES, false) => state.bytes.decode(coded, words, density, len)?,
-            (BYTES, true) => {
-                let bytes = &mut state.bytes;
-                bytes.decode_learning(coded, words, learned, flipped, len)?;
-            }
-            (GAPS, false) => state.gaps.decode(coded, words, density, bits)?,
-            (GAPS, true) => {
-                let gaps = &mut state.gaps;
-                gaps.decode_learning(coded, words, learned, flipped, bits)?;
-            }
+            (BYTES, false) => bytes::decode(coded, words, density, len)?,
+            (BYTES, true) => bytes::decode_learning(coded, words, learned, flipped, len)?,
+            (GAPS, false) => gaps::decode(coded, words, density, bits)?,
+            (GAPS, true) => gaps::decode_learning(coded, words, learned, flipped, bits)?,
             _ => return Err(wrong("unknown kind of frame")),
         }
         if let Some(last) = words.last_mut() {

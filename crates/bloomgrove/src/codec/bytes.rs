@@ -9,96 +9,84 @@
 //! Probabilities are in units of 2^-20: with 2^-16, the minimum units that 256 symbols need
 //! would cost 0.8% where one bit in a hundred is set.
 
+use std::sync::OnceLock;
+
 use super::density::{Density, Learned};
 use super::symbols::{Decoder, Encoder, Parts};
 use crate::Error;
 
 type ByteTable = Parts<20>;
 
-/// The table of each density, computed on first use.
-pub(super) struct ByteTables(Vec<Option<ByteTable>>);
+/// The table of a density. It is computed on first use and kept, since computing it takes longer than coding a small
+/// filter.
+fn table(density: Density) -> &'static ByteTable {
+    static ALL: [OnceLock<ByteTable>; Density::COUNT] = [const { OnceLock::new() }; Density::COUNT];
+    ALL[usize::from(density.number())].get_or_init(|| table_of(density))
+}
 
-impl ByteTables {
-    pub(super) fn new() -> Self {
-        Self((0..Density::COUNT).map(|_| None).collect())
-    }
-
-    fn get(&mut self, density: Density) -> &ByteTable {
-        let table = &mut self.0[usize::from(density.number())];
-        table.get_or_insert_with(|| table_of(density))
-    }
-
-    /// Encodes the `len` bytes of `words` under one density.
-    pub(super) fn encode(&mut self, words: Words<'_>, density: Density, len: usize) -> Vec<u8> {
-        let table = self.get(density);
-        let mut encoder = Encoder::default();
-        let mut left = len;
-        for word in words.iter() {
-            let bytes = word.to_le_bytes();
-            for &byte in &bytes[..left.min(8)] {
-                encoder.put(byte, table);
-            }
-            left -= left.min(8);
+/// Encodes the `len` bytes of `words` under one density.
+pub(super) fn encode(words: Words<'_>, density: Density, len: usize) -> Vec<u8> {
+    let table = table(density);
+    let mut encoder = Encoder::default();
+    let mut left = len;
+    for word in words.iter() {
+        let bytes = word.to_le_bytes();
+        for &byte in &bytes[..left.min(8)] {
+            encoder.put(byte, table);
         }
-        encoder.finish()
+        left -= left.min(8);
     }
+    encoder.finish()
+}
 
-    pub(super) fn decode(
-        &mut self,
-        coded: &[u8],
-        words: &mut [u64],
-        density: Density,
-        len: usize,
-    ) -> Result<(), Error> {
-        let table = self.get(density);
-        let mut decoder = Decoder::new(coded);
-        let mut left = len;
-        for word in words {
-            *word = decode_word(&mut decoder, table, left.min(8))?;
-            left -= left.min(8);
-        }
-        decoder.finish()
+pub(super) fn decode(
+    coded: &[u8],
+    words: &mut [u64],
+    density: Density,
+    len: usize,
+) -> Result<(), Error> {
+    let table = table(density);
+    let mut decoder = Decoder::new(coded);
+    let mut left = len;
+    for word in words {
+        *word = decode_word(&mut decoder, table, left.min(8))?;
+        left -= left.min(8);
     }
+    decoder.finish()
+}
 
-    /// Like [`encode`](Self::encode), under the density learned before each word.
-    pub(super) fn encode_learning(
-        &mut self,
-        words: Words<'_>,
-        learned: &mut Learned,
-        len: usize,
-    ) -> Vec<u8> {
-        let mut encoder = Encoder::default();
-        let mut left = len;
-        for word in words.iter() {
-            let table = self.get(learned.density(words.flip != 0));
-            let bytes = word.to_le_bytes();
-            for &byte in &bytes[..left.min(8)] {
-                encoder.put(byte, table);
-            }
-            learn(learned, word, words.flip != 0);
-            left -= left.min(8);
+/// Like [`encode`], under the density learned before each word.
+pub(super) fn encode_learning(words: Words<'_>, learned: &mut Learned, len: usize) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    let mut left = len;
+    for word in words.iter() {
+        let table = table(learned.density(words.flip != 0));
+        let bytes = word.to_le_bytes();
+        for &byte in &bytes[..left.min(8)] {
+            encoder.put(byte, table);
         }
-        encoder.finish()
+        learn(learned, word, words.flip != 0);
+        left -= left.min(8);
     }
+    encoder.finish()
+}
 
-    pub(super) fn decode_learning(
-        &mut self,
-        coded: &[u8],
-        words: &mut [u64],
-        learned: &mut Learned,
-        flipped: bool,
-        len: usize,
-    ) -> Result<(), Error> {
-        let mut decoder = Decoder::new(coded);
-        let mut left = len;
-        for word in words {
-            let table = self.get(learned.density(flipped));
-            *word = decode_word(&mut decoder, table, left.min(8))?;
-            learn(learned, *word, flipped);
-            left -= left.min(8);
-        }
-        decoder.finish()
+pub(super) fn decode_learning(
+    coded: &[u8],
+    words: &mut [u64],
+    learned: &mut Learned,
+    flipped: bool,
+    len: usize,
+) -> Result<(), Error> {
+    let mut decoder = Decoder::new(coded);
+    let mut left = len;
+    for word in words {
+        let table = table(learned.density(flipped));
+        *word = decode_word(&mut decoder, table, left.min(8))?;
+        learn(learned, *word, flipped);
+        left -= left.min(8);
     }
+    decoder.finish()
 }
 
 /// The words to encode, or their complements.

@@ -12,6 +12,8 @@
 //! Cost: one step of the coder per set bit, so sparser is faster; no cost grows with the zeros
 //! in between.
 
+use std::sync::OnceLock;
+
 use super::bytes::Words;
 use super::density::{Density, Learned};
 use super::symbols::{Decoder, Encoder, Parts};
@@ -30,88 +32,78 @@ struct Gaps {
     low: u32,
 }
 
-/// The table of each density, computed on first use.
-pub(super) struct GapTables(Vec<Option<Gaps>>);
+/// The table of a density. It is computed on first use and kept, since computing it takes longer than coding a small
+/// filter.
+#[inline]
+fn tables(density: Density) -> &'static Gaps {
+    static ALL: [OnceLock<Gaps>; Density::COUNT] = [const { OnceLock::new() }; Density::COUNT];
+    ALL[usize::from(density.number())].get_or_init(|| gaps_of(density))
+}
 
-impl GapTables {
-    pub(super) fn new() -> Self {
-        Self((0..Density::COUNT).map(|_| None).collect())
-    }
+/// Encodes the set bits of `words` under one density.
+pub(super) fn encode(words: Words<'_>, density: Density, bits: u64) -> Vec<u8> {
+    let gaps = tables(density);
+    let mut out = Out::new();
+    each_gap(words, bits, |gap| out.put(gap, gaps));
+    out.finish()
+}
 
-    #[inline]
-    fn get(&mut self, density: Density) -> &Gaps {
-        let gaps = &mut self.0[usize::from(density.number())];
-        gaps.get_or_insert_with(|| gaps_of(density))
-    }
-
-    /// Encodes the set bits of `words` under one density.
-    pub(super) fn encode(&mut self, words: Words<'_>, density: Density, bits: u64) -> Vec<u8> {
-        let gaps = self.get(density);
-        let mut out = Out::new();
-        each_gap(words, bits, |gap| out.put(gap, gaps));
-        out.finish()
-    }
-
-    /// Sets bits of `words`, which must be all zero.
-    pub(super) fn decode(
-        &mut self,
-        coded: &[u8],
-        words: &mut [u64],
-        density: Density,
-        bits: u64,
-    ) -> Result<(), Error> {
-        let gaps = self.get(density);
-        let mut input = In::new(coded)?;
-        let mut at = 0;
-        loop {
-            at += input.get(gaps)?;
-            if at >= bits {
-                break;
-            }
-            words[(at / 64) as usize] |= 1 << (at % 64);
-            at += 1;
+/// Sets bits of `words`, which must be all zero.
+pub(super) fn decode(
+    coded: &[u8],
+    words: &mut [u64],
+    density: Density,
+    bits: u64,
+) -> Result<(), Error> {
+    let gaps = tables(density);
+    let mut input = In::new(coded)?;
+    let mut at = 0;
+    loop {
+        at += input.get(gaps)?;
+        if at >= bits {
+            break;
         }
-        input.finish(at == bits)
+        words[(at / 64) as usize] |= 1 << (at % 64);
+        at += 1;
     }
+    input.finish(at == bits)
+}
 
-    /// Like [`encode`](Self::encode), under the density learned before each gap.
-    pub(super) fn encode_learning(
-        &mut self,
-        words: Words<'_>,
-        learned: &mut Learned,
-        flipped: bool,
-        bits: u64,
-    ) -> Vec<u8> {
-        let mut out = Out::new();
-        each_gap(words, bits, |gap| {
-            out.put(gap, self.get(learned.density(flipped)));
-            learn(learned, gap, flipped);
-        });
-        out.finish()
-    }
+/// Like [`encode`], under the density learned before each gap.
+pub(super) fn encode_learning(
+    words: Words<'_>,
+    learned: &mut Learned,
+    flipped: bool,
+    bits: u64,
+) -> Vec<u8> {
+    let mut out = Out::new();
+    each_gap(words, bits, |gap| {
+        out.put(gap, tables(learned.density(flipped)));
+        learn(learned, gap, flipped);
+    });
+    out.finish()
+}
 
-    pub(super) fn decode_learning(
-        &mut self,
-        coded: &[u8],
-        words: &mut [u64],
-        learned: &mut Learned,
-        flipped: bool,
-        bits: u64,
-    ) -> Result<(), Error> {
-        let mut input = In::new(coded)?;
-        let mut at = 0;
-        loop {
-            let gap = input.get(self.get(learned.density(flipped)))?;
-            learn(learned, gap, flipped);
-            at += gap;
-            if at >= bits {
-                break;
-            }
-            words[(at / 64) as usize] |= 1 << (at % 64);
-            at += 1;
+pub(super) fn decode_learning(
+    coded: &[u8],
+    words: &mut [u64],
+    learned: &mut Learned,
+    flipped: bool,
+    bits: u64,
+) -> Result<(), Error> {
+    let mut input = In::new(coded)?;
+    let mut at = 0;
+    loop {
+        let gap = input.get(tables(learned.density(flipped)))?;
+        learn(learned, gap, flipped);
+        at += gap;
+        if at >= bits {
+            break;
         }
-        input.finish(at == bits)
+        words[(at / 64) as usize] |= 1 << (at % 64);
+        at += 1;
     }
+    input.finish(at == bits)
 }
 
 /// A gap is a number of zeros and a one. The last gap counts the same, so that both sides learn
