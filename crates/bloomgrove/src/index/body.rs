@@ -215,6 +215,19 @@ impl Plain {
         Ok(())
     }
 
+    /// Stores filters in the slots from `slot` on, the one after the last. If this fails, no bits have changed that a query
+    /// can find.
+    pub(super) fn put_all(&mut self, slot: usize, filters: &[&[u64]]) -> Result<(), Error> {
+        if let (Plain::Sliced(body), Some(last)) = (&mut *self, filters.len().checked_sub(1)) {
+            body.reach(slot + last)?;
+            body.put_all(slot, filters);
+            return Ok(());
+        }
+        (slot..)
+            .zip(filters)
+            .try_for_each(|(slot, filter)| self.put(slot, filter))
+    }
+
     /// Makes room for a filter in a slot, which may be the one after the last. Copies that are
     /// needed for this can be made in advance ([`room`](Self::room)).
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {

@@ -28,6 +28,7 @@
 //! | `mod.rs` | `Index`: classes of equal `Params`, each made of segments |
 //! | `query.rs` | queries: which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
 //! | `change.rs` | add, remove, replace, rename, slices |
+//! | `bulk.rs` | `Builder`: filling an index before it is queried |
 //! | `update.rs` | adding to a set: insert, update, missing bits |
 //! | `arrange.rs` | merge, rearrange, seal; changing the shape |
 //! | `directory.rs` | maps names and numbers to places |
@@ -45,6 +46,7 @@
 
 mod arrange;
 mod body;
+mod bulk;
 mod change;
 mod directory;
 pub(crate) mod file;
@@ -63,6 +65,7 @@ mod work;
 
 pub use arrange::Duplicates;
 pub use body::Shape;
+pub use bulk::Builder;
 pub use file::IndexFile;
 pub(crate) use file::check_file;
 pub use labels::{Set, SetId};

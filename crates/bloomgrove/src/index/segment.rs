@@ -189,6 +189,35 @@ impl Segment {
         Ok(slot)
     }
 
+    /// Adds filters after the last slot, and returns the first of theirs. Queries may not find them before
+    /// [`summarize`](Self::summarize).
+    pub(super) fn append(
+        &mut self,
+        filters: &[&[u64]],
+        labels: &[New<'_>],
+    ) -> Result<usize, Error> {
+        let first = self.slot_count();
+        labels.iter().try_for_each(New::check)?;
+        self.change()?.put_all(first, filters)?;
+        for (slot, new) in (first..).zip(labels) {
+            self.labels.put(slot, *new);
+            if self.live.len() <= slot / 64 {
+                self.live.push(0);
+            }
+            bits::set(&mut self.live, slot as u64);
+            self.ones += new.ones;
+        }
+        self.len += labels.len();
+        Ok(first)
+    }
+
+    /// Completes what [`append`](Self::append) has left out.
+    pub(super) fn summarize(&mut self) {
+        if let Body::Plain(Plain::Sliced(body)) = &mut self.body {
+            body.summarize();
+        }
+    }
+
     pub(super) fn remove(&mut self, slot: usize) -> Result<(), Error> {
         self.retire(slot);
         if self.open {

@@ -264,6 +264,39 @@ impl Sliced {
         }
     }
 
+    /// Stores filters in the empty slots from `slot` on, which have been [reached](Self::reach). The summary lacks them until
+    /// [`summarize`](Self::summarize).
+    pub(super) fn put_all(&mut self, slot: usize, filters: &[&[u64]]) {
+        for (slot, filter) in (slot..).zip(filters) {
+            if let Some(words) = self.blocks.get_mut(slot / 64) {
+                bits::ones(filter).for_each(|row| words[row as usize] |= 1 << (slot % 64));
+            }
+        }
+    }
+
+    /// Adds to the summary what it lacks.
+    pub(super) fn summarize(&mut self) {
+        /// The rows of 64 blocks that are read at a time: few enough for the cache, many enough to be read in sequence.
+        const ROWS: usize = 512;
+        let (blocks, rows) = (&self.blocks, self.rows);
+        for first in (0..blocks.count).step_by(64) {
+            for start in (0..rows).step_by(ROWS) {
+                let part = start..rows.min(start + ROWS);
+                let mut found = [0u64; ROWS];
+                for block in first..blocks.count.min(first + 64) {
+                    let words = blocks.get(block).unwrap_or_default();
+                    let words = words.get(part.clone()).unwrap_or_default();
+                    for (found, word) in found.iter_mut().zip(words) {
+                        *found |= u64::from(*word != 0) << (block - first);
+                    }
+                }
+                for (row, found) in part.zip(found) {
+                    self.summary.add(row, first, found);
+                }
+            }
+        }
+    }
+
     pub(super) fn clear(&mut self, slot: usize, rows: Range<usize>) {
         let (block, mask) = (slot / 64, 1 << (slot % 64));
         if let Some(words) = self.blocks.get_mut(block) {
@@ -419,6 +452,14 @@ impl Summary {
         let bit = row * self.stride as u64 + block as u64;
         if let Some(words) = self.words.owned() {
             bits::set(words, bit);
+        }
+    }
+
+    /// Records which of the blocks `first..first + 64` have a bit in a row; `first` is a multiple of 64.
+    fn add(&mut self, row: usize, first: usize, found: u64) {
+        let bit = row * self.stride + first;
+        if let Some(words) = self.words.owned() {
+            words[bit / 64] |= found << (bit % 64);
         }
     }
 
