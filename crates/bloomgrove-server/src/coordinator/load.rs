@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use bloomgrove::index::Index;
+use bloomgrove::index::{Builder, Index};
 use bloomgrove::{Filter, codec};
 
 use super::Limits;
@@ -13,8 +13,11 @@ use super::gaps;
 use super::prepare::set_all;
 use super::store::{Loaded, Store};
 
-/// Maximum number of sets in each queue between threads: few, since each can be large.
-const AHEAD: usize = 8;
+/// Sets that are passed between threads together: as many, or as many bytes of messages. Few, since each can be large.
+const TOGETHER: usize = 64;
+const BYTES_TOGETHER: usize = 1 << 20;
+/// Maximum number of such batches in each queue between threads.
+const AHEAD: usize = 2;
 
 /// A set that is ready for the catalog.
 struct Ready {
@@ -33,44 +36,64 @@ pub(super) struct Memory {
 
 /// Reads the store.
 pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
-    let (mut index, mut catalog) = (Index::mixed(), Catalog::new(&limits.quotas));
-    let (found, to_expand) = mpsc::sync_channel::<Loaded>(AHEAD);
-    let (expanded, ready) = mpsc::sync_channel::<Result<Ready>>(AHEAD);
+    let mut index = Builder::new(Index::mixed());
+    let mut catalog = Catalog::new(&limits.quotas);
+    let (found, to_expand) = mpsc::sync_channel::<Vec<Loaded>>(AHEAD);
+    let (expanded, ready) = mpsc::sync_channel::<Vec<Result<Ready>>>(AHEAD);
     // Dropped with the last receiver, so that the reader notices.
     let to_expand = Arc::new(Mutex::new(to_expand));
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
     let version = std::thread::scope(|scope| {
-        let reader = scope.spawn(move || {
-            store.load(|set| {
-                // If there is no receiver any more, the receiver reports why.
-                found.send(set).ok().context("stopped")
-            })
+        let reader = scope.spawn(move || -> Result<u64> {
+            let (mut batch, mut bytes) = (Vec::new(), 0);
+            // If there is no receiver any more, the receiver reports why.
+            let send = |batch| found.send(batch).ok().context("stopped");
+            let version = store.load(|set| {
+                bytes += set.filter.len();
+                batch.push(set);
+                if batch.len() < TOGETHER && bytes < BYTES_TOGETHER {
+                    return Ok(());
+                }
+                bytes = 0;
+                send(std::mem::take(&mut batch))
+            })?;
+            send(batch)?;
+            Ok(version)
         });
         for _ in 0..threads {
             let (to_expand, expanded) = (to_expand.clone(), expanded.clone());
             scope.spawn(move || {
                 loop {
-                    let set = to_expand
+                    let sets = to_expand
                         .lock()
                         .unwrap_or_else(PoisonError::into_inner)
                         .recv();
-                    let Ok(set) = set else { break };
-                    if expanded.send(expand(set)).is_err() {
+                    let Ok(sets) = sets else { break };
+                    let sets = sets.into_iter().map(expand).collect();
+                    if expanded.send(sets).is_err() {
                         break;
                     }
                 }
             });
         }
         drop((expanded, to_expand));
-        for set in &ready {
-            let Ready {
-                name,
-                filter,
-                mut entry,
-            } = set?;
-            entry.params = catalog.share(filter.params());
-            index.add(name.as_bytes(), &filter)?;
-            catalog.insert(name, entry);
+        for batch in &ready {
+            let mut sets = Vec::with_capacity(batch.len());
+            for set in batch {
+                let Ready {
+                    name,
+                    filter,
+                    mut entry,
+                } = set?;
+                entry.params = catalog.share(filter.params());
+                catalog.insert(name.clone(), entry);
+                sets.push((name, filter));
+            }
+            let sets: Vec<_> = sets
+                .iter()
+                .map(|(name, filter)| (name.as_bytes(), filter))
+                .collect();
+            index.add_all(&sets)?;
         }
         drop(ready);
         reader
@@ -90,7 +113,7 @@ pub(super) fn load(store: &Store, limits: &Limits) -> Result<Memory> {
         );
     }
     Ok(Memory {
-        index,
+        index: index.finish(),
         catalog,
         version,
     })

@@ -212,27 +212,42 @@ impl Store {
         let read = self.reading()?;
         let (sets, filters) = (read.open_table(SETS)?, read.open_table(FILTERS)?);
         let deltas = read.open_table(DELTAS)?;
+        // All are sorted by the numbers of sets. Looking up each number would take several times as long.
+        let (mut filters, mut deltas) = (filters.iter()?, deltas.iter()?);
+        let mut delta = deltas.next().transpose()?;
         for set in sets.iter()? {
             let (id, record) = set?;
             let id = id.value();
             let record = verified(SETS, &id, record.value())?;
             let record: Record = serde_json::from_slice(record)
                 .with_context(|| format!("cannot read the properties of set {id} in the store"))?;
-            let filter = filters.get(id)?;
-            let filter =
-                filter.with_context(|| format!("the filter of {} is missing", record.name))?;
-            let filter = verified(FILTERS, &id, filter.value())?.to_vec();
-            let own = deltas.range((id, 0)..=(id, u64::MAX))?;
-            let own = own.map(|delta| {
-                let (key, bytes) = delta?;
-                let bytes = verified(DELTAS, &key.value(), bytes.value())?;
-                Ok((key.value().1, bytes.to_vec()))
-            });
+            let filter = loop {
+                let next = filters
+                    .next()
+                    .transpose()?
+                    .filter(|(of, _)| of.value() <= id);
+                let (of, filter) =
+                    next.with_context(|| format!("the filter of {} is missing", record.name))?;
+                if of.value() == id {
+                    break verified(FILTERS, &id, filter.value())?.to_vec();
+                }
+            };
+            let mut own = Vec::new();
+            while let Some((key, bytes)) = &delta
+                && key.value().0 <= id
+            {
+                let (of, version) = key.value();
+                if of == id {
+                    let bytes = verified(DELTAS, &(of, version), bytes.value())?;
+                    own.push((version, bytes.to_vec()));
+                }
+                delta = deltas.next().transpose()?;
+            }
             each(Loaded {
                 id,
                 record,
                 filter,
-                deltas: own.collect::<Result<_>>()?,
+                deltas: own,
             })?;
         }
         Meta::read_number(&read, "version")
