@@ -16,6 +16,9 @@ use super::App;
 use crate::Error;
 use crate::coordinator::{Coordinator, Upload};
 
+/// Filters up to this size, in bytes, are decoded immediately: passing them to another thread takes as long.
+const AT_ONCE: u64 = 16 << 10;
+
 /// The coordinator, once it is ready.
 pub(super) struct Ready(pub(super) Arc<Coordinator>);
 
@@ -75,6 +78,9 @@ impl App {
     ) -> Result<Upload, Error> {
         let size = coordinator.filter_bytes(&bytes)?;
         charge.wait(size.saturating_mul(2)).await?;
+        if size.max(bytes.len() as u64) <= AT_ONCE {
+            return coordinator.read_upload(bytes);
+        }
         let reader = coordinator.clone();
         let upload = self.work(charge.clone(), move || reader.read_upload(bytes));
         upload.await?
