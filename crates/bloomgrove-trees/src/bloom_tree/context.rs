@@ -49,6 +49,13 @@ pub(super) struct Model {
 
 const NO_TABLE: u16 = u16::MAX;
 
+/// What codes the filters of one context: their bits as one symbol, or their number of ones.
+#[derive(Clone, Copy)]
+pub(super) enum Code<'m> {
+    Patterns(&'m Patterns),
+    Ones(&'m Table),
+}
+
 impl Model {
     /// The model with which the counted filters of `bits` bits take the fewest bytes.
     pub(super) fn of(bits: u64, contexts: &Contexts) -> Self {
@@ -156,13 +163,28 @@ impl Model {
         Ok(Self::new(bits, above, tables))
     }
 
-    pub(super) fn put(&self, encoder: &mut Encoder, context: (u32, u32), pattern: u64) {
+    /// What codes the filters with this context.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if no filter that was counted has it.
+    #[inline]
+    pub(super) fn code(&self, context: (u32, u32)) -> Result<Code<'_>, Error> {
         let number = usize::from(self.slots[slot(seen(self.above, context))]);
-        if let Some(patterns) = self.patterns.get(number) {
-            return encoder.put(pattern as u8, patterns);
+        match (self.patterns.get(number), self.tables.get(number)) {
+            (Some(patterns), _) => Ok(Code::Patterns(patterns)),
+            (None, Some((_, table))) => Ok(Code::Ones(table)),
+            (None, None) => Err(Error::message(0, "a filter has no table")),
         }
+    }
+
+    #[inline]
+    pub(super) fn put(&self, encoder: &mut Encoder, code: Code<'_>, pattern: u64) {
+        let table = match code {
+            Code::Patterns(patterns) => return encoder.put(pattern as u8, patterns),
+            Code::Ones(table) => table,
+        };
         let mut left = pattern.count_ones();
-        encoder.put(left as u8, &self.tables[number].1);
+        encoder.put(left as u8, table);
         for place in 0..self.bits {
             let set = pattern >> place & 1;
             encoder.put(set as u8, self.place(self.bits - place, left));
@@ -170,13 +192,11 @@ impl Model {
         }
     }
 
-    pub(super) fn get(&self, decoder: &mut Decoder<'_>, context: (u32, u32)) -> Result<u64, Error> {
-        let number = usize::from(self.slots[slot(seen(self.above, context))]);
-        if let Some(patterns) = self.patterns.get(number) {
-            return Ok(u64::from(decoder.get(patterns)?));
-        }
-        let Some((_, table)) = self.tables.get(number) else {
-            return Err(Error::message(0, "a filter has no table"));
+    #[inline]
+    pub(super) fn get(&self, decoder: &mut Decoder<'_>, code: Code<'_>) -> Result<u64, Error> {
+        let table = match code {
+            Code::Patterns(patterns) => return Ok(u64::from(decoder.get(patterns)?)),
+            Code::Ones(table) => table,
         };
         let mut left = u32::from(decoder.get(table)?);
         let mut pattern = 0;
@@ -235,8 +255,8 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
     Ok(first)
 }
 
-/// The filters of a level below set bits, in order, with their contexts. Iterates over the filters of
-/// the level above, so that a context is looked up once for all filters below it.
+/// The filters of a level below set bits, in order, with their contexts: those below each filter of the level above
+/// together, so that a context is looked up once for all of them.
 pub(super) struct Filters<'a> {
     shape: &'a TreeShape,
     level: usize,
@@ -248,11 +268,29 @@ pub(super) struct Filters<'a> {
     /// The position of the next filter above in its parent, and the ones of that parent, once known.
     place: u64,
     over: Option<u32>,
-    /// The filter below the lowest bit of the current one above.
+}
+
+/// The filters below the set bits of one filter above.
+#[derive(Clone, Copy)]
+pub(super) struct Siblings {
+    /// The filter below the lowest bit, set or not.
     first: u64,
-    /// The remaining bits of that one.
-    left: u64,
-    context: (u32, u32),
+    /// The bits of the filter above.
+    above: u64,
+    pub(super) context: (u32, u32),
+}
+
+impl Siblings {
+    /// Their numbers.
+    #[inline]
+    pub(super) fn numbers(self) -> impl Iterator<Item = u64> {
+        let mut left = self.above;
+        std::iter::from_fn(move || {
+            let place = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(self.first + u64::from(place))
+        })
+    }
 }
 
 impl<'a> Filters<'a> {
@@ -269,34 +307,28 @@ impl<'a> Filters<'a> {
                 _ => parents.start % shape.levels()[level - 2].bits,
             },
             over: None,
-            first: 0,
-            left: 0,
-            context: (0, 0),
         }
     }
 
-    /// The number of the next filter and its context, by the words of the levels above.
+    /// The next ones, by the words of the levels above.
     #[inline]
-    pub(super) fn next(&mut self, words: &[u64]) -> Option<(u64, (u32, u32))> {
-        while self.left == 0 {
-            if self.parent == self.end {
-                return None;
+    pub(super) fn next(&mut self, words: &[u64]) -> Option<Siblings> {
+        while self.parent < self.end {
+            let siblings = self.above(words);
+            if siblings.above != 0 {
+                return Some(siblings);
             }
-            self.above(words);
         }
-        let filter = self.first + u64::from(self.left.trailing_zeros());
-        self.left &= self.left - 1;
-        Some((filter, self.context))
+        None
     }
 
-    /// Continues with the next filter above.
+    /// Those below the next filter above.
     #[inline]
-    fn above(&mut self, words: &[u64]) {
+    fn above(&mut self, words: &[u64]) -> Siblings {
         let first = self.parent * self.width;
         let offset = self.shape.start(self.level - 1) + first;
         let bits = self.width.min(self.shape.start(self.level) - offset);
-        self.first = first;
-        self.left = super::field(words, offset, bits);
+        let above = super::field(words, offset, bits);
         let mut over = 0;
         if self.level >= 3 {
             let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
@@ -309,10 +341,16 @@ impl<'a> Filters<'a> {
                 (self.place, self.over) = (0, None);
             }
         }
-        if self.level >= 2 {
-            self.context = (self.left.count_ones(), over);
-        }
         self.parent += 1;
+        let context = match self.level {
+            1 => (0, 0),
+            _ => (above.count_ones(), over),
+        };
+        Siblings {
+            first,
+            above,
+            context,
+        }
     }
 }
 
@@ -372,12 +410,14 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         let bits = self.shape.levels()[level].bits as usize;
         let mut counts = vec![Vec::new(); CONTEXTS];
         let mut filters = Filters::below(&self.shape, level, parents);
-        while let Some((filter, context)) = filters.next(self.words()) {
-            let counts: &mut Vec<u64> = &mut counts[slot(context)];
+        while let Some(siblings) = filters.next(self.words()) {
+            let counts: &mut Vec<u64> = &mut counts[slot(siblings.context)];
             if counts.is_empty() {
                 counts.resize(bits + 1, 0);
             }
-            counts[self.pattern(level, filter).count_ones() as usize] += 1;
+            for filter in siblings.numbers() {
+                counts[self.pattern(level, filter).count_ones() as usize] += 1;
+            }
         }
         let counts = counts.into_iter().enumerate();
         counts.filter(|(_, counts)| !counts.is_empty()).collect()

@@ -8,7 +8,7 @@
 //! ([`Coding::Context`], see `context`) or, as in the paper, with one density for all bits of a level
 //! ([`Coding::Levels`]).
 //!
-//! Cost: one pass for the tables and one for coding, on all processors; memory for one frame per
+//! Cost: one pass for the tables and one for coding, on all processors; memory for a few frames per
 //! processor in addition to the tree.
 //! FORMAT section 16 has every byte.
 
@@ -59,8 +59,12 @@ const TABLES: u8 = 4;
 const FILTERS: u8 = 5;
 
 /// The most bits of a level in one frame. However badly its filters are coded, they fit into a frame
-/// of a message, and the reader has memory for them.
-const FRAME: u64 = 1 << 22;
+/// of a message, and the reader has memory for them. A tree of a megabyte has enough frames for
+/// several processors; a frame takes about fifteen bytes more than its filters.
+const FRAME: u64 = 1 << 20;
+/// The frames that each processor codes before they are written or read, so that none waits long
+/// for another.
+const EACH: u64 = 4;
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// Writes the tree to `out`, compressed with `coding`, and returns the number of bytes. Bits below
@@ -156,17 +160,20 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
         writer.frame(TABLES, &payload)?;
         for batch in frames.batches() {
             let count = (batch.end - batch.start) as usize;
-            let coded = by_all(count, processors(), |number| {
+            let coded = by_all(count, processors(), |number| -> Result<_, Error> {
                 let parents = frames.parents(batch.start + number as u64);
                 let mut filters = Filters::below(&self.shape, level, parents);
                 let mut encoder = Encoder::default();
-                while let Some((filter, context)) = filters.next(self.words()) {
-                    model.put(&mut encoder, context, self.pattern(level, filter));
+                while let Some(siblings) = filters.next(self.words()) {
+                    let code = model.code(siblings.context)?;
+                    for filter in siblings.numbers() {
+                        model.put(&mut encoder, code, self.pattern(level, filter));
+                    }
                 }
-                encoder.finish()
+                Ok(encoder.finish())
             });
             for coded in coded {
-                writer.frame(FILTERS, &coded)?;
+                writer.frame(FILTERS, &coded?)?;
             }
         }
         Ok(())
@@ -296,10 +303,13 @@ impl BloomTree {
                 let mut found = Words::zeroed((range.end - range.start).div_ceil(64) as usize)?;
                 let mut decoder = Decoder::new(&payloads[number]);
                 let mut filters = Filters::below(shape, level, parents);
-                while let Some((filter, context)) = filters.next(words) {
-                    let pattern = model.get(&mut decoder, context)?;
-                    let offset = shape.offset(level, filter) - range.start;
-                    lay(found.as_mut(), offset, pattern);
+                while let Some(siblings) = filters.next(words) {
+                    let code = model.code(siblings.context)?;
+                    for filter in siblings.numbers() {
+                        let pattern = model.get(&mut decoder, code)?;
+                        let offset = shape.offset(level, filter) - range.start;
+                        lay(found.as_mut(), offset, pattern);
+                    }
                 }
                 decoder.finish()?;
                 Ok((range.start, found))
@@ -340,7 +350,7 @@ impl Frames {
 
     /// The frames that are processed concurrently.
     fn batches(&self) -> impl Iterator<Item = Range<u64>> {
-        let at_once = processors().get() as u64;
+        let at_once = processors().get() as u64 * EACH;
         let count = self.count();
         (0..count.div_ceil(at_once)).map(move |batch| {
             let first = batch * at_once;
