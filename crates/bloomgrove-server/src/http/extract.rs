@@ -146,10 +146,13 @@ where
     }
 }
 
+/// Parses a body.
+pub(super) type Parse<T> = fn(&[u8]) -> Result<T, Error>;
+
 /// What parses a body of keys, by its media type.
 pub(super) fn parser<T: DeserializeOwned + From<Vec<Key>>>(
     headers: &HeaderMap,
-) -> Result<fn(&[u8]) -> Result<T, Error>, Error> {
+) -> Result<Parse<T>, Error> {
     match media_type(headers).as_str() {
         "application/json" => Ok(json),
         "text/plain" => Ok(|body| Ok(lines(body)?.into())),
