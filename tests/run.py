@@ -8,7 +8,7 @@
 Here jobs run in four lanes, one job at a time in each:
 
   waiting   the tests that wait. One at a time, at normal priority, since some of them measure time
-  scripts   the API and the page, against a real server; a table in an object store
+  scripts   the API and the page, against a real server; a table in an object store; the Python package; Spark
   computing the tests that compute
   cargo     the linter, the documentation, and the code in it. Cargo locks its directory, so they cannot run at once
 
@@ -139,7 +139,8 @@ def cargo_jobs():
 def main():
     tests = build()
     program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/bloomgrove"
-    scripts = ["tests/api/run.sh", "tests/browser/run.sh", "tests/lake/run.sh", "deploy/debian.sh"]
+    scripts = ["api", "browser", "lake", "python", "spark"]
+    scripts = [f"tests/{name}/run.sh" for name in scripts] + ["deploy/debian.sh"]
     lanes = [
         Lane([job for job in tests if not job.nice]),
         Lane([Job(script, [script, str(program.resolve())]) for script in scripts]),

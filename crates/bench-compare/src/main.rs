@@ -22,6 +22,7 @@
 //!   codesearch ([`needles`]).
 //! * `lake`: the files of a table that `lake which` names, read by DuckDB, against DuckDB, DataFusion and
 //!   Polars on all files ([`lake`]).
+//! * `python`: the Python package against rbloom and fastbloom-rs, and its `which_many` against Rust's ([`python`]).
 //! * `codec`: bits of 13 densities, filters and deltas, compressed, compared with zstd and gzip ([`codec`]).
 
 mod batches;
@@ -34,6 +35,7 @@ mod lake;
 mod limits;
 mod load;
 mod needles;
+mod python;
 mod race;
 mod rivals;
 mod sample;
@@ -78,6 +80,8 @@ enum Args {
     Needles(needles::Args),
     /// `lake which` and DuckDB on the files that it names, against engines on all files
     Lake(lake::Args),
+    /// The Python package against others, and against Rust
+    Python(python::Args),
     /// The server under load
     #[command(hide = true)]
     ServeForLoad(server::ServeArgs),
@@ -124,6 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Args::Load(args) => load::run(&args)?,
         Args::Needles(args) => needles::run(&args)?,
         Args::Lake(args) => lake::run(&args)?,
+        Args::Python(args) => python::run(&args)?,
         Args::ServeForLoad(args) => server::serve(&args)?,
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Commands share code through `shared/` alone: outside of `main.rs` nothing else of the crate is
+/// Commands share code through `shared/` alone: outside of `lib.rs` nothing else of the crate is
 /// named by its path. (A command may use the files of its own noun, by `super`.)
 #[test]
 fn no_command_imports_another() {
@@ -11,7 +11,7 @@ fn no_command_imports_another() {
     let mut files = 0;
     for entry in walkdir::WalkDir::new(&src) {
         let path = entry.unwrap().into_path();
-        if path.extension().is_none_or(|ending| ending != "rs") || path.ends_with("main.rs") {
+        if path.extension().is_none_or(|ending| ending != "rs") || path.ends_with("lib.rs") {
             continue;
         }
         files += 1;

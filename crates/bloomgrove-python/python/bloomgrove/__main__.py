@@ -1,0 +1,7 @@
+"""The command-line tool: python -m bloomgrove."""
+
+import sys
+
+from ._tool import main
+
+sys.exit(main())

@@ -1,0 +1,203 @@
+"""Filters and indexes built on a Spark cluster, and used there. PySpark 3.5 and 4.
+
+    build(df, column, ...)                          one filter of a column
+    build_index(df, set_column, key_column, ...)    one filter per set: an Index
+    contains(column, filter)                        a condition: rows whose key may be in the filter
+    read(spark, table, keys, column=...)            the rows of a Parquet table with these keys, from the files that
+                                                    can contain them
+
+Keys stay on the executors: a partition becomes one filter there (or one per set), filters are united in a tree, and the
+driver gets one filter per set. This package must be installed on the executors.
+
+Rows that cross from the JVM into Python cost about 0.3 us each. `build` and `build_index` pay that once. `read` crosses
+none. `contains` pays it for every row, so it helps where it saves more than that, such as a shuffle of wide rows; to
+join two tables of one cluster, Spark's own runtime filter (spark.sql.optimizer.runtime.bloomFilter.enabled) and
+broadcast joins are better.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import lake
+from ._bloomgrove import Filter, Index, IndexBuilder, Params
+from ._tool import StrPath
+from .codec import compress, expand
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["build", "build_index", "contains", "read"]
+
+# A builder of many sets passes its filters on when they take this many bytes.
+_MEMORY = 256 << 20
+# A task unites this many filters.
+_FAN = 8
+# Above this many keys, a condition is a join.
+_LONG = 1000
+
+
+def build(
+    df: DataFrame, column: str, *, params: Params | None = None, items: int | None = None, fpr: float | None = None
+) -> Filter:
+    """A filter of all values of a column; nulls are skipped.
+
+    Either `params`, or the number of distinct values and a false-positive rate. Each partition becomes a filter by
+    `mapInArrow`; those are united eight at a time on the executors, and the last few by the driver.
+    """
+    params = _params(params, items, fpr)
+    parts = df.select(column).mapInArrow(functools.partial(_build, params), "filter binary")
+    count = df.rdd.getNumPartitions() if hasattr(df, "rdd") else _FAN + 1
+    while count > _FAN:
+        count = -(-count // _FAN)
+        parts = parts.repartition(count).mapInArrow(functools.partial(_unite, params), "filter binary")
+    whole = Filter(params)
+    for row in parts.toLocalIterator():
+        whole |= expand(bytes(row[0]), limit=1 << 48)
+    return whole
+
+
+def build_index(
+    df: DataFrame,
+    set_column: str,
+    key_column: str,
+    *,
+    params: Params | None = None,
+    items: int | None = None,
+    fpr: float | None = None,
+) -> Index:
+    """An index with a filter for every value of `set_column`, of its values of `key_column`. Rows with a null in either
+    are skipped.
+
+    Either `params`, or the number of keys of the largest set and a false-positive rate. Each partition builds a filter
+    for every set that it has; filters of the same set are shuffled together and united. The result is, bit for bit, the
+    index that `IndexBuilder` makes of all rows in one process.
+    """
+    params = _params(params, items, fpr)
+    schema = "name binary, filter binary"
+    parts = df.select(set_column, key_column).mapInArrow(functools.partial(_build_sets, params), schema)
+    parts = parts.repartition("name").mapInArrow(functools.partial(_unite_sets, params), schema)
+    builder = IndexBuilder(params)
+    for row in parts.toLocalIterator(prefetchPartitions=True):
+        builder.update_many([bytes(row[0])], [bytes(row[1])])
+    return builder.index()
+
+
+def contains(column: Column | str, filter: Filter) -> Column:
+    """A condition for `where`: whether the value may be in the filter; null for a null.
+
+    The filter is broadcast to the executors once.
+    """
+    import pandas
+    import pyarrow
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import col, pandas_udf
+
+    session = SparkSession.getActiveSession()
+    if session is None:
+        raise RuntimeError("there is no active Spark session")
+    shared = session.sparkContext.broadcast(filter)
+
+    def test(keys: pandas.Series) -> pandas.Series:
+        answers = shared.value.contains_many(pyarrow.Array.from_pandas(keys))
+        found: pandas.Series = pyarrow.array(answers).to_pandas()
+        return found
+
+    # Annotations are text here; Spark wants to see classes.
+    test.__annotations__ = {"keys": pandas.Series, "return": pandas.Series}
+    condition: Column = pandas_udf(test, "boolean")(col(column) if isinstance(column, str) else column)
+    return condition
+
+
+def read(
+    spark: SparkSession,
+    table: StrPath,
+    keys: Iterable[Any],
+    *,
+    column: str,
+    index: StrPath | None = None,
+    files: Iterable[StrPath] | None = None,
+) -> DataFrame:
+    """The rows of a Parquet table whose `column` is one of the keys.
+
+    The driver looks the keys up in the index of the table (see `lake.index`), and Spark opens only the files that can
+    contain them. Files that are new or have changed are always opened, so no row is missed. The table must be a
+    directory that the driver can read.
+
+    Spark's reader cannot be told which row groups to read: within a file it skips those whose statistics exclude the keys.
+    """
+    from pyspark.sql.functions import col
+
+    wanted = list(keys)
+    found = lake.which(table, wanted, column=column, index=index, files=files)
+    if not found:
+        # The schema alone.
+        return spark.read.parquet(os.fspath(table)).limit(0)
+    rows = spark.read.option("basePath", os.fspath(table)).parquet(*[file.path for file in found])
+    if len(wanted) <= _LONG:
+        return rows.where(col(column).isin(wanted))
+    sought = spark.createDataFrame([(key,) for key in wanted], rows.select(column).schema)
+    return rows.join(sought.distinct(), column, "left_semi")
+
+
+def _params(params: Params | None, items: int | None, fpr: float | None) -> Params:
+    if params is not None and items is None and fpr is None:
+        return params
+    if params is None and items is not None and fpr is not None:
+        return Params.for_items(items, fpr)
+    raise TypeError("pass either params, or both items and fpr")
+
+
+# What runs on the executors: plain functions of batches, which Dask and Ray can call just as well.
+
+
+def _build(params: Params, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    import pyarrow
+
+    filter = Filter(params)
+    for batch in batches:
+        filter.insert_many(batch.column(0))
+    yield pyarrow.record_batch([pyarrow.array([compress(filter)], pyarrow.binary())], ["filter"])
+
+
+def _unite(params: Params, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    import pyarrow
+
+    whole = Filter(params)
+    for batch in batches:
+        for message in batch.column(0):
+            whole |= expand(message.as_py(), limit=1 << 48)
+    yield pyarrow.record_batch([pyarrow.array([compress(whole)], pyarrow.binary())], ["filter"])
+
+
+def _build_sets(params: Params, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    builder = IndexBuilder(params)
+    for batch in batches:
+        builder.insert_many(batch.column(0), batch.column(1))
+        if builder.bytes > _MEMORY:
+            yield from _drain(builder)
+    yield from _drain(builder)
+
+
+def _unite_sets(params: Params, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+    builder = IndexBuilder(params)
+    for batch in batches:
+        builder.update_many(batch.column(0), batch.column(1))
+    yield from _drain(builder)
+
+
+def _drain(builder: IndexBuilder) -> Iterator[RecordBatch]:
+    import pyarrow
+
+    sets = builder.drain()
+    # In batches of some megabytes: an Arrow column of binary has at most two gigabytes.
+    step = max(1, (16 << 20) // max(1, max((len(message) for _, message in sets), default=1)))
+    for start in range(0, len(sets), step):
+        part = sets[start : start + step]
+        names = pyarrow.array([name for name, _ in part], pyarrow.binary())
+        messages = pyarrow.array([message for _, message in part], pyarrow.binary())
+        yield pyarrow.record_batch([names, messages], ["name", "filter"])
