@@ -133,11 +133,15 @@ def read(
     from pyspark.sql.functions import col
 
     wanted = list(keys)
+    table = os.fspath(table)
+    if "://" not in table:
+        # The Java process of the driver may have been started in another directory.
+        table = os.path.abspath(table)
     found = lake.which(table, wanted, column=column, index=index, files=files)
     if not found:
         # The schema alone.
-        return spark.read.parquet(os.fspath(table)).limit(0)
-    rows = spark.read.option("basePath", os.fspath(table)).parquet(*[file.path for file in found])
+        return spark.read.parquet(table).limit(0)
+    rows = spark.read.option("basePath", table).parquet(*[file.path for file in found])
     if len(wanted) <= _LONG:
         return rows.where(col(column).isin(wanted))
     sought = spark.createDataFrame([(key,) for key in wanted], rows.select(column).schema)
