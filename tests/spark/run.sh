@@ -3,7 +3,7 @@
 # killed in the middle.
 #
 #   tests/spark/run.sh                 builds the package and the tool
-#   tests/spark/run.sh PROGRAM         tests the package that cargo made next to this tool
+#   tests/spark/run.sh PROGRAM [-k TEST]   tests the package that cargo made next to this tool
 #   PYSPARK=3.5.* tests/spark/run.sh   with another version of PySpark
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,4 +29,4 @@ program=${1:-}
 
 export PYTHONPATH=$work${PYSPARK:+:$work/older} PYSPARK_PYTHON=$python PYTHONDONTWRITEBYTECODE=1 SPARK_LOCAL_IP=127.0.0.1
 cd "$work"
-"$python" -m pytest --quiet -p no:cacheprovider "$here"
+"$python" -m pytest --quiet -p no:cacheprovider "$here" "${@:2}"

@@ -71,7 +71,7 @@ def build_index(
     fpr: float | None = None,
 ) -> Index:
     """An index with a filter for every value of `set_column`, of its values of `key_column`. Rows with a null in either
-    are skipped.
+    are skipped. Sets are named by text: numbers, dates and others are cast.
 
     Either `params`, or the number of keys of the largest set and a false-positive rate. Each partition builds a filter
     for every set that it has; filters of the same set are shuffled together and united. The result is, bit for bit, the
@@ -79,7 +79,10 @@ def build_index(
     """
     params = _params(params, items, fpr)
     schema = "name binary, filter binary"
-    parts = df.select(set_column, key_column).mapInArrow(functools.partial(_build_sets, params), schema)
+    rows = df.select(set_column, key_column)
+    if rows.dtypes[0][1] not in ("string", "binary"):
+        rows = df.select(df[set_column].cast("string"), key_column)
+    parts = rows.mapInArrow(functools.partial(_build_sets, params), schema)
     parts = parts.repartition("name").mapInArrow(functools.partial(_unite_sets, params), schema)
     builder = IndexBuilder(params)
     for row in parts.toLocalIterator(prefetchPartitions=True):
