@@ -100,6 +100,10 @@ def test_contains_keeps_what_may_be_in_the_filter(spark):
     filter.insert_many(range(0, 1000, 10))
     df = spark.range(0, 5000, 1, 4)
     assert df.where(grove.contains("id", filter)).count() == 100
+    # Numbers that a float cannot tell apart, with nulls among them.
+    large = df.select(expr("CASE WHEN id % 2 = 0 THEN NULL ELSE 9007199254740992 + id END").alias("large"))
+    filter.insert(2**53 + 7)
+    assert [row.large for row in large.where(grove.contains("large", filter)).collect()] == [2**53 + 7]
     names = Filter(items=10, fpr=1e-6)
     names.insert("n7")
     df = df.select(expr("CASE WHEN id = 3 THEN NULL ELSE concat('n', id) END").alias("name"))

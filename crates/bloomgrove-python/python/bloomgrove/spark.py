@@ -93,26 +93,33 @@ def build_index(
 def contains(column: Column | str, filter: Filter) -> Column:
     """A condition for `where`: whether the value may be in the filter; null for a null.
 
-    The filter is broadcast to the executors once.
+    The filter is broadcast to the executors once. Before PySpark 4.1, rows are tested one by one, which takes several times
+    as long.
     """
-    import pandas
-    import pyarrow
-    from pyspark.sql import SparkSession
-    from pyspark.sql.functions import col, pandas_udf
+    from pyspark.sql import SparkSession, functions
 
     session = SparkSession.getActiveSession()
     if session is None:
         raise RuntimeError("there is no active Spark session")
     shared = session.sparkContext.broadcast(filter)
+    column = functions.col(column) if isinstance(column, str) else column
+    condition: Column
+    if not hasattr(functions, "arrow_udf"):
+        # Not pandas_udf: there, integers with nulls become floats, which are other numbers beyond 2**53.
+        def test_one(key: Any) -> bool | None:
+            return None if key is None else key in shared.value
 
-    def test(keys: pandas.Series) -> pandas.Series:
-        answers = shared.value.contains_many(pyarrow.Array.from_pandas(keys))
-        found: pandas.Series = pyarrow.array(answers).to_pandas()
-        return found
+        condition = functions.udf(test_one, "boolean")(column)
+        return condition
+
+    import pyarrow
+
+    def test(keys: pyarrow.Array) -> pyarrow.Array:
+        return pyarrow.array(shared.value.contains_many(keys))
 
     # Annotations are text here; Spark wants to see classes.
-    test.__annotations__ = {"keys": pandas.Series, "return": pandas.Series}
-    condition: Column = pandas_udf(test, "boolean")(col(column) if isinstance(column, str) else column)
+    test.__annotations__ = {"keys": pyarrow.Array, "return": pyarrow.Array}
+    condition = functions.arrow_udf(test, "boolean")(column)
     return condition
 
 
