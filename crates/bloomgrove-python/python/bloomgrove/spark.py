@@ -56,7 +56,7 @@ def build(
         count = -(-count // _FAN)
         parts = parts.repartition(count).mapInArrow(functools.partial(_unite, params), "filter binary")
     whole = Filter(params)
-    for row in parts.toLocalIterator():
+    for row in parts.collect():
         whole |= expand(bytes(row[0]), limit=1 << 48)
     return whole
 
@@ -85,8 +85,14 @@ def build_index(
     parts = rows.mapInArrow(functools.partial(_build_sets, params), schema)
     parts = parts.repartition("name").mapInArrow(functools.partial(_unite_sets, params), schema)
     builder = IndexBuilder(params)
-    for row in parts.toLocalIterator(prefetchPartitions=True):
-        builder.update_many([bytes(row[0])], [bytes(row[1])])
+    parts = parts.persist()
+    try:
+        # All at once: the iterator runs one partition after another.
+        parts.count()
+        for row in parts.toLocalIterator():
+            builder.update_many([bytes(row[0])], [bytes(row[1])])
+    finally:
+        parts.unpersist()
     return builder.index()
 
 
