@@ -61,6 +61,9 @@ impl<'py> Column<'py> {
         if let Some(array) = numpy(object)? {
             return Ok(Column::One(Some(array)));
         }
+        if let Some(array) = pandas(object)? {
+            return Self::of(&array);
+        }
         let objects = object.try_iter().map_err(|_| {
             PyTypeError::new_err(format!(
                 "a column of keys is an Arrow or NumPy array, or an iterable of keys, not {}",
@@ -156,6 +159,19 @@ fn numpy(object: &Bound<'_, PyAny>) -> PyResult<Option<ArrayRef>> {
         .build()
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(Some(make_array(data)))
+}
+
+/// A column of pandas before version 3, which exports no array itself, by pyarrow.
+fn pandas<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if !object.get_type().module()?.to_str()?.starts_with("pandas.") {
+        return Ok(None);
+    }
+    // Without pyarrow, its values are taken one by one.
+    let Ok(pyarrow) = object.py().import("pyarrow") else {
+        return Ok(None);
+    };
+    let array = pyarrow.getattr("Array")?;
+    array.call_method1("from_pandas", (object,)).map(Some)
 }
 
 /// The next keys of an iterable. `None` is a null.
