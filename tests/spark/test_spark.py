@@ -133,6 +133,8 @@ def test_read_opens_only_files_that_can_match(spark, table):
         assert found.schema == expected.schema
         assert sorted(found.collect()) == sorted(expected.collect())
         assert len(found.inputFiles()) <= len(keys)
+        again = grove.read(spark, table, keys, column=column, schema=whole.schema)
+        assert again.schema == expected.schema and sorted(again.collect()) == sorted(expected.collect())
     many = list(range(0, 4000, 3))
     assert grove.read(spark, table, many, column="id").count() == len(many)
     shutil.copy(table / "day=0/part-0.parquet", table / "day=1/part-99.parquet")

@@ -228,7 +228,7 @@ fn environment(directory: &Path, package: &Path, spark: bool) -> Result<PathBuf>
         std::fs::write(place.join("complete"), "")?;
     }
     if spark {
-        run(&mut install(&["duckdb", "pandas", "pyspark"]))?;
+        run(&mut install(&["pandas<3", "pyspark", "tpchgen-cli"]))?;
     }
     run(install(&["--force-reinstall", "--no-deps"]).arg(package))?;
     Ok(python)

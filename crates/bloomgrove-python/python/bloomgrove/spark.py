@@ -30,6 +30,7 @@ from .codec import compress, expand
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 __all__ = ["build", "build_index", "contains", "read"]
 
@@ -137,12 +138,13 @@ def read(
     column: str,
     index: StrPath | None = None,
     files: Iterable[StrPath] | None = None,
+    schema: StructType | None = None,
 ) -> DataFrame:
     """The rows of a Parquet table whose `column` is one of the keys.
 
     The driver looks the keys up in the index of the table (see `lake.index`), and Spark opens only the files that can
     contain them. Files that are new or have changed are always opened, so no row is missed. The table must be a
-    directory that the driver can read.
+    directory that the driver can read. Without `schema`, Spark first runs a job to find out the schema.
 
     Spark's reader cannot be told which row groups to read: within a file it skips those whose statistics exclude the keys.
     """
@@ -154,10 +156,13 @@ def read(
         # The Java process of the driver may have been started in another directory.
         table = os.path.abspath(table)
     found = lake.which(table, wanted, column=column, index=index, files=files)
+    if not found and schema is not None:
+        return spark.createDataFrame([], schema)
     if not found:
-        # The schema alone.
         return spark.read.parquet(table).limit(0)
-    rows = spark.read.option("basePath", table).parquet(*[file.path for file in found])
+    reader = spark.read.option("basePath", table)
+    reader = reader if schema is None else reader.schema(schema)
+    rows = reader.parquet(*[file.path for file in found])
     if len(wanted) <= _LONG:
         return rows.where(col(column).isin(wanted))
     sought = spark.createDataFrame([(key,) for key in wanted], rows.select(column).schema)
