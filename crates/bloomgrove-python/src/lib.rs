@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The interpreter is detached while a column is worked through, a file is read or a server is
-//! asked. Cost of a single key from a loop: 40 to 80 ns, most of it the call; of a key in a column:
-//! that of the library.
+//! asked. Cost of a single key from a loop: 60 ns or more, most of it the call; of a key in a column:
+//! that of the library (`docs/bench/python.md`).
 //!
 //! Every class has an entry in `python/bloomgrove/_bloomgrove.pyi`.
 
