@@ -1,8 +1,6 @@
 """The command-line tool, which this package contains."""
 
-import json
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -24,6 +22,10 @@ def run(arguments: Sequence[StrPath], lines: "Sequence[str] | None" = None) -> l
 
     What it reports without failing becomes a warning.
     """
+    # Not at the top: the tool itself is started through this file, and needs neither.
+    import json
+    import subprocess
+
     command = [sys.executable, "-m", "bloomgrove", *[os.fspath(argument) for argument in arguments]]
     text = "".join(f"{line}\n" for line in lines or [])
     done = subprocess.run(command, input=text.encode("utf-8", "surrogateescape"), capture_output=True)

@@ -11,16 +11,14 @@ have changed, is a RuntimeWarning.
 import datetime
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._tool import StrPath, run
 
 __all__ = ["File", "index", "info", "sync", "which"]
 
 
-@dataclass(frozen=True)
-class File:
+class File(NamedTuple):
     """A file that may contain a value."""
 
     path: str
