@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1_000_000)]
     keys: u64,
     /// The number of rounds; the median counts
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 11)]
     rounds: usize,
     /// The number of sets in the index
     #[arg(long, default_value_t = 10_000)]
@@ -110,7 +110,7 @@ fn race(args: &Args, driver: &mut Driver, file: &Path, queries: &[u64]) -> Resul
     let index = Index::open(file)?;
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     // The first round brings the file into memory.
-    for round in 0..=args.rounds.max(5) {
+    for round in 0..=args.rounds {
         let start = Instant::now();
         let answers = index.which_many(queries);
         let took = start.elapsed().as_secs_f64();
