@@ -9,7 +9,7 @@
 Keys stay on the executors: a partition becomes one filter there (or one per set), filters are united in a tree, and the
 driver gets one filter per set. This package must be installed on the executors.
 
-Rows that cross from the JVM into Python cost about 0.3 us each. `build` and `build_index` pay that once. `read` crosses
+A row that crosses from the JVM into Python costs a fraction of a microsecond. `build` and `build_index` pay that once. `read` crosses
 none. `contains` pays it for every row, so it helps where it saves more than that, such as a shuffle of wide rows; to
 join two tables of one cluster, Spark's own runtime filter (spark.sql.optimizer.runtime.bloomFilter.enabled) and
 broadcast joins are better.
