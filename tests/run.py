@@ -5,15 +5,17 @@
     tests/run.py --times    also how many seconds each job took, of wall time and of processor time
 
 `cargo test` runs one executable after another, and many tests mostly wait: for a server, a browser, a disk, a timeout.
-Here jobs run in four lanes, one job at a time in each:
+Here jobs run in five lanes, one job at a time in each:
 
   waiting   the tests that wait. One at a time, at normal priority, since some of them measure time
-  scripts   the API and the page, against a real server; a table in an object store; the Python package; Spark
+  servers   the API and the page, against a real server; the Debian package
+  packages  a table in an object store; the Python package; Spark
   computing the tests that compute
   cargo     the linter, the documentation, and the code in it. Cargo locks its directory, so they cannot run at once
 
 The last two run at a lower priority: they use the processors while the others wait, some of which measure time. All start
-when everything is compiled, since a test may be compiled before the program that it runs.
+when everything is compiled, since a test may be compiled before the program that it runs. Meanwhile, what the scripts need
+from PyPI is installed.
 """
 import json
 import os
@@ -28,6 +30,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = ["--workspace", "--all-features"]
+# Those of tests/ that need packages from PyPI.
+ENVIRONMENTS = ["api", "lake", "python", "spark"]
 # The tests of these packages compute; those of the others wait.
 COMPUTING = {"bench-compare", "bloomgrove", "bloomgrove-render", "bloomgrove-trees", "bloomgrove-units", "experiments"}
 
@@ -137,21 +141,28 @@ def cargo_jobs():
 
 
 def main():
+    installs = Lane([Job(f"installing for {name}", ["tests/python.sh", name], nice=True) for name in ENVIRONMENTS])
+    installs.start()
     tests = build()
+    installs.join()
     program = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/bloomgrove"
-    scripts = ["api", "browser", "lake", "python", "spark"]
-    scripts = [f"tests/{name}/run.sh" for name in scripts] + ["deploy/debian.sh"]
+
+    def script(path):
+        return Job(path, [path, str(program.resolve())])
+
     lanes = [
+        installs,
         Lane([job for job in tests if not job.nice]),
-        Lane([Job(script, [script, str(program.resolve())]) for script in scripts]),
+        Lane([script("tests/api/run.sh"), script("tests/browser/run.sh"), script("deploy/debian.sh")]),
+        Lane([script("tests/lake/run.sh"), script("tests/python/run.sh"), script("tests/spark/run.sh")]),
         Lane([job for job in tests if job.nice]),
         Lane(cargo_jobs()),
     ]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     try:
-        for lane in lanes:
+        for lane in lanes[1:]:
             lane.start()
-        for lane in lanes:
+        for lane in lanes[1:]:
             lane.join()
     finally:
         for lane in lanes:

@@ -80,7 +80,7 @@ def main():
         key = f"raw/events/{files[0].relative_to(SOURCE)}"
         s3.upload_file(str(files[-1]), "lake", key)
         out, err, _ = run("which", url, ABSENT, "--index", there)
-        expect(f"a changed object is listed: {out} {err}", out.strip() == f"s3://lake/{key}" and "changed since" in err)
+        expect(f"a changed object is listed: {out} {err}", out.strip() == f"s3://lake/{key}" and "has changed" in err)
         s3.delete_object(Bucket="lake", Key=f"raw/events/{files[1].relative_to(SOURCE)}")
         out, _, _ = run("sync", url, "--index", there)
         expect(f"sync follows: {out}", "0 files added, 1 updated, 1 removed, 3 unchanged" in out)

@@ -158,7 +158,7 @@ def test_errors_of_files_are_those_of_python(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         Filter.load(tmp_path / "absent")
     assert caught.value.filename == str(tmp_path / "absent") and caught.value.errno == 2
-    with pytest.raises(OSError, match="not a regular file"):
+    with pytest.raises(OSError, match="this is a directory; pass a file"):
         Filter.load(tmp_path)
     (tmp_path / "text").write_text("hello")
     with pytest.raises(bloomgrove.NotGrove):

@@ -20,9 +20,9 @@ use crate::key::{KeyRef, key};
 /// the time in seconds for a whole response. Methods raise ServerError if the server refuses (`code`
 /// says why) or cannot be reached. What they return is what the HTTP API returns.
 ///
-///     client = Client("http://127.0.0.1:7117", key="...")
-///     client.put_filter("site/galway", filter)
-///     client.which(["heron", "crane"])        # [['site/galway'], []]
+///   client = Client("http://127.0.0.1:7117", key="...")
+///   client.put_filter("site/galway", filter)
+///   client.which(["heron", "crane"])        # [['site/galway'], []]
 #[pyclass(frozen, module = "bloomgrove", name = "Client")]
 pub(crate) struct PyClient {
     client: bloomgrove_client::Client,

@@ -1,13 +1,14 @@
 //! What an index has of a table: which columns, which files in which version, and filters of which
 //! kinds.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, Set};
 
-use super::table::Entry;
+use super::table;
 use super::tag::{Origin, Tag};
 use crate::shared::keys::parquet::Spelling;
 use crate::shared::notes;
@@ -69,9 +70,11 @@ pub(super) struct Known<'i> {
 
 pub(super) struct File<'i> {
     version: &'i [u8],
-    /// How many sets it should have, and those that there are.
+    /// How many sets it should have.
     wanted: u32,
-    pub(super) sets: Vec<Set<'i>>,
+    /// Most have one: a list for each of many files takes longer than a query.
+    first: Set<'i>,
+    more: Vec<Set<'i>>,
 }
 
 impl<'i> Known<'i> {
@@ -85,22 +88,30 @@ impl<'i> Known<'i> {
                 continue;
             };
             *known.kinds.entry(tag.kind()).or_default() += 1;
-            let file = known.files.entry(tag.path).or_insert_with(|| File {
-                version: tag.version,
-                wanted: tag.sets,
-                sets: Vec::new(),
-            });
-            file.sets.push(set);
-            if file.version != tag.version {
-                // Two versions: neither is complete.
-                file.wanted = u32::MAX;
+            match known.files.entry(tag.path) {
+                Entry::Vacant(place) => {
+                    place.insert(File {
+                        version: tag.version,
+                        wanted: tag.sets,
+                        first: set,
+                        more: Vec::new(),
+                    });
+                }
+                Entry::Occupied(mut place) => {
+                    let file = place.get_mut();
+                    file.more.push(set);
+                    if file.version != tag.version {
+                        // Two versions: neither is complete.
+                        file.wanted = u32::MAX;
+                    }
+                }
             }
         }
         known
     }
 
     /// Whether the index has all of a file as it is now.
-    pub(super) fn is_current(&self, name: &[u8], entry: &Entry) -> bool {
+    pub(super) fn is_current(&self, name: &[u8], entry: &table::Entry) -> bool {
         self.files
             .get(name)
             .is_some_and(|file| file.is_certain() && file.version == entry.version)
@@ -108,8 +119,8 @@ impl<'i> Known<'i> {
 
     /// The names of the sets of a file.
     pub(super) fn sets_of(&self, name: &[u8]) -> Vec<Vec<u8>> {
-        let sets = self.files.get(name).map_or(&[][..], |file| &file.sets);
-        sets.iter().map(|set| set.name().to_vec()).collect()
+        let sets = self.files.get(name).into_iter().flat_map(File::sets);
+        sets.map(|set| set.name().to_vec()).collect()
     }
 
     /// The kinds of one column, or of all, in a fixed order.
@@ -125,9 +136,13 @@ impl<'i> Known<'i> {
     }
 }
 
-impl File<'_> {
+impl<'i> File<'i> {
+    pub(super) fn sets(&self) -> impl Iterator<Item = Set<'i>> {
+        std::iter::once(self.first).chain(self.more.iter().copied())
+    }
+
     fn is_complete(&self) -> bool {
-        self.sets.len() as u64 == u64::from(self.wanted)
+        self.more.len() as u64 + 1 == u64::from(self.wanted)
     }
 
     /// Whether all of it was read, and it did not change meanwhile.

@@ -175,7 +175,7 @@ async fn what_cannot_be_cut_is_refused() {
             TEXT,
             &bad_line,
             Code::Invalid,
-            "line 50001 is not JSON",
+            "line 50001 is not valid JSON",
         ),
         ("tokens", TEXT, &many, Code::TooLarge, "the maximum is 1000"),
         (

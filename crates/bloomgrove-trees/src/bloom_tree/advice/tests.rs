@@ -106,7 +106,11 @@ fn no_tree_is_recommended_where_memory_allows_the_rest() {
         };
         let advice = advise(100_000, Goal::Fpr(fpr), &limits).unwrap();
         assert!(matches!(advice.best().structure, Structure::Compressed(_)));
-        assert!(advice.why.contains("not a BloomTree"), "{}", advice.why);
+        assert!(
+            advice.why.contains("and the best BloomTree"),
+            "{}",
+            advice.why
+        );
         // A compressed filter is above the bound, and below ordinary filters.
         let bytes = |name: &str| {
             let of = advice

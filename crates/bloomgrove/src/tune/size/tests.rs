@@ -60,7 +60,7 @@ fn sixty_four_bits_are_refused_where_they_are_too_few() {
         .unwrap_err()
         .to_string();
     assert!(
-        message.contains("64 bits") && message.contains("xxh3-128"),
+        message.contains("64-bit hash") && message.contains("xxh3-128"),
         "{message}"
     );
     let size = recommend(items, fpr).unwrap();
