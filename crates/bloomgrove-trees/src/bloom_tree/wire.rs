@@ -59,8 +59,8 @@ const TABLES: u8 = 4;
 const FILTERS: u8 = 5;
 
 /// The most bits of a level in one frame. However badly its filters are coded, they fit into a frame
-/// of a message, and the reader has memory for them. A frame takes about fifteen bytes more than its
-/// filters: a quarter of this would make sparse trees 1.6 % larger.
+/// of a message, and the reader has memory for them. Shorter frames would cost sparse trees
+/// more than their size is predicted to be (`advice`).
 const FRAME: u64 = 1 << 22;
 
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
