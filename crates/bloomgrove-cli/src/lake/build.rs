@@ -217,10 +217,9 @@ fn update(
     // If a directory could not be listed, its files may still be there.
     let is_gone_from_table = |name: &[u8]| complaints.is_empty() && !files.contains_key(name);
     let gone: Vec<Vec<Vec<u8>>> = known
-        .files
-        .keys()
-        .filter(|name| is_gone_from_table(name))
-        .map(|name| known.sets_of(name))
+        .files()
+        .filter(|file| is_gone_from_table(file.name()))
+        .map(|file| file.sets())
         .collect();
     let mut done = Done {
         removed: gone.len() as u64,

@@ -43,9 +43,8 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     let current = current.count();
     let lacking = listed.len() - current;
     let gone = known
-        .files
-        .keys()
-        .filter(|name| !listed.contains_key(**name));
+        .files()
+        .filter(|file| !listed.contains_key(file.name()));
     let gone = gone.count();
     let bytes = std::fs::metadata(&path).map_or(0, |about| about.len());
     let wasted: f64 = index

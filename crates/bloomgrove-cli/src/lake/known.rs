@@ -1,9 +1,6 @@
 //! What an index has of a table: which columns, which files in which version, and filters of which
 //! kinds.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
-
 use anyhow::{Context, Result, bail};
 use bloomgrove::format::Notes;
 use bloomgrove::index::{Index, Set};
@@ -62,92 +59,107 @@ pub(super) struct Kind {
     pub(super) origin: Origin,
 }
 
+/// All sets, by the path of their file. A list in order, as the sets of an index mostly are: a table of
+/// hashes takes longer to fill than a query.
 pub(super) struct Known<'i> {
-    pub(super) files: HashMap<&'i [u8], File<'i>>,
-    /// With the number of filters of each kind.
-    pub(super) kinds: HashMap<Kind, u64>,
+    sets: Vec<Stored<'i>>,
+    /// With the number of filters of each kind. There are few.
+    pub(super) kinds: Vec<(Kind, u64)>,
 }
 
-pub(super) struct File<'i> {
+struct Stored<'i> {
+    path: &'i [u8],
     version: &'i [u8],
-    /// How many sets it should have.
+    /// How many sets its file should have.
     wanted: u32,
-    /// Most have one: a list for each of many files takes longer than a query.
-    first: Set<'i>,
-    more: Vec<Set<'i>>,
+    set: Set<'i>,
 }
+
+/// The sets of one file, at least one.
+pub(super) struct File<'k, 'i>(&'k [Stored<'i>]);
 
 impl<'i> Known<'i> {
     pub(super) fn of(index: &'i Index) -> Self {
         let mut known = Self {
-            files: HashMap::with_capacity(index.len()),
-            kinds: HashMap::new(),
+            sets: Vec::with_capacity(index.len()),
+            kinds: Vec::new(),
         };
         for set in index.sets() {
             let Some(tag) = Tag::from_bytes(set.tag()) else {
                 continue;
             };
-            *known.kinds.entry(tag.kind()).or_default() += 1;
-            match known.files.entry(tag.path) {
-                Entry::Vacant(place) => {
-                    place.insert(File {
-                        version: tag.version,
-                        wanted: tag.sets,
-                        first: set,
-                        more: Vec::new(),
-                    });
-                }
-                Entry::Occupied(mut place) => {
-                    let file = place.get_mut();
-                    file.more.push(set);
-                    if file.version != tag.version {
-                        // Two versions: neither is complete.
-                        file.wanted = u32::MAX;
-                    }
-                }
+            let kind = tag.kind();
+            match known.kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, count)) => *count += 1,
+                None => known.kinds.push((kind, 1)),
             }
+            known.sets.push(Stored {
+                path: tag.path,
+                version: tag.version,
+                wanted: tag.sets,
+                set,
+            });
         }
+        known.sets.sort_by_key(|stored| stored.path);
         known
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = File<'_, 'i>> {
+        let same_file = |a: &Stored<'_>, b: &Stored<'_>| a.path == b.path;
+        self.sets.chunk_by(same_file).map(File)
+    }
+
+    fn file(&self, name: &[u8]) -> Option<File<'_, 'i>> {
+        let start = self.sets.partition_point(|stored| stored.path < name);
+        let mut files = self.sets[start..].chunk_by(|a, b| a.path == b.path);
+        files.next().map(File).filter(|file| file.name() == name)
     }
 
     /// Whether the index has all of a file as it is now.
     pub(super) fn is_current(&self, name: &[u8], entry: &table::Entry) -> bool {
-        self.files
-            .get(name)
-            .is_some_and(|file| file.is_certain() && file.version == entry.version)
+        self.file(name)
+            .is_some_and(|file| file.is_certain() && file.0[0].version == entry.version)
     }
 
     /// The names of the sets of a file.
     pub(super) fn sets_of(&self, name: &[u8]) -> Vec<Vec<u8>> {
-        let sets = self.files.get(name).into_iter().flat_map(File::sets);
-        sets.map(|set| set.name().to_vec()).collect()
+        self.file(name).map_or(Vec::new(), |file| file.sets())
     }
 
     /// The kinds of one column, or of all, in a fixed order.
     pub(super) fn kinds_of(&self, column: Option<u32>) -> Vec<(Kind, u64)> {
-        let mut kinds: BTreeMap<_, _> = BTreeMap::new();
-        for (kind, &count) in &self.kinds {
-            if kind.origin != Origin::Nothing && column.is_none_or(|column| column == kind.column) {
-                let order = (kind.column, kind.spelling.to_bytes(), kind.origin);
-                kinds.insert(order, (*kind, count));
-            }
-        }
-        kinds.into_values().collect()
+        let is_sought = |kind: &Kind| {
+            kind.origin != Origin::Nothing && column.is_none_or(|column| column == kind.column)
+        };
+        let kinds = self.kinds.iter().filter(|(kind, _)| is_sought(kind));
+        let mut kinds: Vec<_> = kinds.copied().collect();
+        kinds.sort_by_key(|(kind, _)| (kind.column, kind.spelling.to_bytes(), kind.origin));
+        kinds
     }
 }
 
-impl<'i> File<'i> {
-    pub(super) fn sets(&self) -> impl Iterator<Item = Set<'i>> {
-        std::iter::once(self.first).chain(self.more.iter().copied())
+impl<'i> File<'_, 'i> {
+    /// Its path from the directory of the table.
+    pub(super) fn name(&self) -> &'i [u8] {
+        self.0[0].path
     }
 
-    fn is_complete(&self) -> bool {
-        self.more.len() as u64 + 1 == u64::from(self.wanted)
+    /// The names of its sets.
+    pub(super) fn sets(&self) -> Vec<Vec<u8>> {
+        self.0
+            .iter()
+            .map(|stored| stored.set.name().to_vec())
+            .collect()
     }
 
-    /// Whether all of it was read, and it did not change meanwhile.
+    /// Whether all of it was read, in one version, and it did not change meanwhile.
     pub(super) fn is_certain(&self) -> bool {
-        self.is_complete() && self.version.iter().any(|&byte| byte != 0)
+        let version = self.0[0].version;
+        version.iter().any(|&byte| byte != 0)
+            && self
+                .0
+                .iter()
+                .all(|stored| stored.wanted as usize == self.0.len() && stored.version == version)
     }
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn run(args: Args) -> Result<Outcome> {
     if args.explain {
         let of = match (&listed, &index) {
             (Some(files), _) => files.len(),
-            (None, Some(index)) => Known::of(index).files.len(),
+            (None, Some(index)) => Known::of(index).files().count(),
             (None, None) => 0,
         };
         complain(format_args!(
@@ -189,9 +189,9 @@ fn find(
         }
     }
     // Without a look at the files, those that the index itself does not know well enough are listed.
-    for (name, file) in known.files.iter().filter(|_| listed.is_none()) {
-        if !file.is_certain() {
-            found.insert(table.path_of(name), None);
+    if listed.is_none() {
+        for file in known.files().filter(|file| !file.is_certain()) {
+            found.insert(table.path_of(file.name()), None);
         }
     }
     if unindexed > 0 {
