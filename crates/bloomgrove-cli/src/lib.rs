@@ -57,6 +57,7 @@ use std::io;
 use bloomgrove::format::Content;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::shared::deferred::Deferred;
 use crate::shared::{Outcome, interrupt, open, output};
 
 /// Bloom filters, alone and by the hundred thousand: which of my sets contain this key?
@@ -78,29 +79,29 @@ enum Noun {
     Grep(Box<grep::Args>),
     /// Build, query, inspect and combine single filters
     #[command(subcommand)]
-    Filter(filter::Verb),
+    Filter(Deferred<filter::Verb>),
     /// Build, query and change indexes of many sets
     #[command(subcommand)]
-    Index(index::Verb),
+    Index(Deferred<index::Verb>),
     /// Find the Parquet files of a table that may contain a value
     #[command(subcommand)]
-    Lake(Box<lake::Verb>),
+    Lake(Deferred<lake::Verb>),
     Remote(Box<remote::Args>),
     /// Build and query filters larger than memory, on disk
     #[command(subcommand)]
-    Buffered(buffered::Verb),
+    Buffered(Deferred<buffered::Verb>),
     SemiJoin(Box<semi_join::Args>),
     Sample(Box<sample::Sample>),
     Reconstruct(Box<sample::Reconstruct>),
     /// Build, query, change and draw Bloofi trees of many sets
     #[command(subcommand)]
-    Bloofi(Box<bloofi::Verb>),
+    Bloofi(Deferred<bloofi::Verb>),
     /// Build BloomSampleTrees, and sample or list the items of a filter with them
     #[command(subcommand)]
-    BloomSampleTree(Box<bloom_sample_tree::Verb>),
+    BloomSampleTree(Deferred<bloom_sample_tree::Verb>),
     /// Build, query, compress and combine BloomTrees
     #[command(subcommand)]
-    BloomTree(Box<bloom_tree::Verb>),
+    BloomTree(Deferred<bloom_tree::Verb>),
     Serve(Box<serve::Args>),
     Site(Box<site::Args>),
     Trace(Box<trace::Args>),
@@ -109,10 +110,10 @@ enum Noun {
     Verify(verify::Args),
     /// Measure the hash families
     #[command(subcommand)]
-    Hash(hash::Verb),
+    Hash(Deferred<hash::Verb>),
     /// Choose the size and kind of a filter
     #[command(subcommand)]
-    Tune(tune::Verb),
+    Tune(Deferred<tune::Verb>),
     Completions(shell::Completions),
     Man(shell::Man),
 }
@@ -151,15 +152,15 @@ fn run(noun: Noun) -> anyhow::Result<Outcome> {
     match noun {
         Noun::Which(args) => which::run(*args),
         Noun::Grep(args) => grep::run(*args),
-        Noun::Filter(verb) => filter::run(verb),
-        Noun::Index(verb) => index::run(verb),
-        Noun::Lake(verb) => lake::run(*verb),
+        Noun::Filter(verb) => filter::run(*verb.0),
+        Noun::Index(verb) => index::run(*verb.0),
+        Noun::Lake(verb) => lake::run(*verb.0),
         Noun::Remote(args) => remote::run(*args),
-        Noun::Buffered(verb) => buffered::run(verb),
+        Noun::Buffered(verb) => buffered::run(*verb.0),
         Noun::SemiJoin(args) => semi_join::run(*args),
-        Noun::Bloofi(verb) => bloofi::run(*verb),
-        Noun::BloomSampleTree(verb) => bloom_sample_tree::run(*verb),
-        Noun::BloomTree(verb) => bloom_tree::run(*verb),
+        Noun::Bloofi(verb) => bloofi::run(*verb.0),
+        Noun::BloomSampleTree(verb) => bloom_sample_tree::run(*verb.0),
+        Noun::BloomTree(verb) => bloom_tree::run(*verb.0),
         Noun::Sample(args) => sample::run(*args),
         Noun::Reconstruct(args) => sample::reconstruct(*args),
         Noun::Serve(args) => serve::run(*args),
@@ -168,8 +169,8 @@ fn run(noun: Noun) -> anyhow::Result<Outcome> {
         Noun::Info(args) => run(Args::parse_from(args.words()?).noun),
         Noun::Check(args) => run(Args::parse_from(args.words()?).noun),
         Noun::Verify(args) => verify::run(args),
-        Noun::Hash(verb) => hash::run(verb),
-        Noun::Tune(verb) => tune::run(verb),
+        Noun::Hash(verb) => hash::run(*verb.0),
+        Noun::Tune(verb) => tune::run(*verb.0),
         Noun::Completions(args) => shell::completions(&args, Args::command()),
         Noun::Man(args) => shell::man(&args, Args::command()),
     }
@@ -229,7 +230,9 @@ mod tests {
             "output", "from", "hashes", "depth", "key", "keys", "bits", "base", "in",
         ];
         let mut found = Placeholders::new();
-        collect(&Args::command(), "bloomgrove", &mut found);
+        let mut command = Args::command();
+        command.build();
+        collect(&command, "bloomgrove", &mut found);
         for (option, places) in found {
             let alike = places.len() == 1 || differ.contains(&option.as_str());
             assert!(alike, "--{option}: {places:#?}");

@@ -23,6 +23,7 @@ use anyhow::Result;
 
 use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote, Server};
+use crate::shared::deferred::Deferred;
 
 /// Query, fill and manage a server.
 ///
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     server: Server,
     #[command(subcommand)]
-    verb: Verb,
+    verb: Deferred<Verb>,
 }
 
 #[derive(clap::Subcommand)]
@@ -64,7 +65,7 @@ enum Verb {
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
     let remote = args.server.open()?;
-    ask(&remote, args.verb).map_err(connect::ask_for_key)
+    ask(&remote, *args.verb.0).map_err(connect::ask_for_key)
 }
 
 fn ask(remote: &Remote, verb: Verb) -> Result<Outcome> {

@@ -18,6 +18,7 @@
 //! | `stamp.rs` | when a file counts as unchanged, and what an index knows of the file of a set |
 //! | `lineage.rs` | documents to follow, and in which direction |
 //! | `connect.rs` | which server or site, with which key |
+//! | `deferred.rs` | subcommands that are defined when they are used |
 //! | `given.rs` | settings of a server or site from flags, environment and file |
 //! | `parallel.rs` | many files read at once, taken in order |
 //! | `message_file.rs`, `whole_file.rs` | messages in files and pipes; files of text written whole or not at all |
@@ -25,6 +26,7 @@
 
 pub(crate) mod answers;
 pub(crate) mod connect;
+pub(crate) mod deferred;
 #[cfg(feature = "server")]
 pub(crate) mod given;
 pub(crate) mod hashing;

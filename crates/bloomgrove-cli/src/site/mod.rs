@@ -21,6 +21,7 @@ use bloomgrove_client::{IdCipher, Site};
 
 use crate::shared::Outcome;
 use crate::shared::connect::{self, Remote};
+use crate::shared::deferred::Deferred;
 use crate::shared::output::Output;
 
 /// Run a site, which records what happens to documents and tells a coordinator which ones it knows.
@@ -46,7 +47,7 @@ use crate::shared::output::Output;
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    verb: Option<Verb>,
+    verb: Option<Deferred<Verb>>,
     #[cfg(feature = "server")]
     #[command(flatten)]
     flags: run::Flags,
@@ -77,7 +78,7 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<Outcome> {
-    let ended = match args.verb {
+    let ended = match args.verb.map(|verb| *verb.0) {
         #[cfg(feature = "server")]
         None => run::run(args.flags),
         #[cfg(not(feature = "server"))]
