@@ -9,7 +9,8 @@ tools=${CARGO_TARGET_DIR:-$root/target}/$1-test
 if ! cmp -s "$wanted" "$tools/installed"; then
     rm -rf "$tools"
     python3 -m venv "$tools"
-    "$tools/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
+    # Not compiled: most modules are never imported, and the others are compiled when they are.
+    "$tools/bin/pip" install --quiet --disable-pip-version-check --no-compile -r "$wanted" >&2
     cp "$wanted" "$tools/installed"
 fi
 echo "$tools"
