@@ -12,5 +12,6 @@ program=${1:-}
 [ -n "$program" ] || program=$("$root/tests/program.sh")
 tools=$("$root/tests/python.sh" lake)
 
+export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$tools/compiled
 "$tools/bin/python" "$here/s3.py" "$program" "$root/examples/events"
 "$tools/bin/python" "$here/engines.py" "$program"

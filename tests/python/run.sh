@@ -21,7 +21,7 @@ else
     export BLOOMGROVE=$program
     "$root/tests/package.sh" "$program" "$work"
 fi
-export PYTHONPATH=$work MPLBACKEND=agg PYTHONPYCACHEPREFIX=$tools/compiled
+export PYTHONPATH=$work MPLBACKEND=agg PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$tools/compiled
 cd "$work"
 
 "$python" -m pytest --quiet -p no:cacheprovider "$here"

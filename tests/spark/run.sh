@@ -27,6 +27,6 @@ program=${1:-}
 [ -n "$program" ] || program=$("$root/tests/program.sh")
 "$root/tests/package.sh" "$program" "$work"
 
-export PYTHONPATH=$work${PYSPARK:+:$work/older} PYSPARK_PYTHON=$python PYTHONPYCACHEPREFIX=$tools/compiled SPARK_LOCAL_IP=127.0.0.1
+export PYTHONPATH=$work${PYSPARK:+:$work/older} PYSPARK_PYTHON=$python PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$tools/compiled SPARK_LOCAL_IP=127.0.0.1
 cd "$work"
 "$python" -m pytest --quiet -p no:cacheprovider "$here" "${@:2}"
