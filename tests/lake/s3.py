@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 
 import boto3
+import pyarrow.dataset
+import pyarrow.fs
 from moto.server import ThreadedMotoServer
 from werkzeug.serving import WSGIRequestHandler
 
@@ -75,6 +77,15 @@ def main():
                 remote, err, made = run("which", url, value, "--index", there, code=code)
                 expect(f"the same files: {local} {remote}", local.replace(str(SOURCE), url) == remote and not err)
                 expect(f"a query only lists the objects: {made}", len(made) == 1 and "list-type=2" in made[0])
+
+        # An engine without an index has to look into every object.
+        store = pyarrow.fs.S3FileSystem(endpoint_override=f"{host}:{port}", scheme="http", region="us-east-1")
+        with counting:
+            requests.clear()
+        everything = pyarrow.dataset.dataset([f"lake/raw/events/{file.relative_to(SOURCE)}" for file in files], filesystem=store)
+        everything.to_table(filter=pyarrow.dataset.field("trace_id") == ABSENT)
+        expect(f"a request for every object: {requests}", len(requests) >= len(files))
+        print(f"an absent value in {len(files)} objects: {len(requests)} requests by pyarrow, {len(made)} by lake which")
 
         # Replaced by another: listed, with a warning, until it is indexed.
         key = f"raw/events/{files[0].relative_to(SOURCE)}"
