@@ -256,3 +256,43 @@ fn sets_of_ever_other_parameters_leave_nothing_behind() {
     assert_eq!(index.bytes(), before);
     assert!(index.params().count() <= 2);
 }
+
+/// The rows of fewer than 64 filters share words. Every number of them, in memory, after growing by one
+/// each time, and in a file.
+#[test]
+fn flat_indexes_of_every_small_size_answer_as_loose_ones() {
+    let params = Params::builder(333, 3).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flat.grove");
+    let [mut flat, mut loose] = [Shape::Flat, Shape::Loose].map(|shape| {
+        let mut index = Index::new(params.clone());
+        index.rearrange(Some(shape)).unwrap();
+        index
+    });
+    let names = |index: &Index, key: u64| -> Vec<Vec<u8>> {
+        let found = index.which(&key);
+        found.iter().map(|set| set.name().to_vec()).collect()
+    };
+    for set in 0..130u64 {
+        let mut filter = Filter::new(params.clone()).unwrap();
+        filter.insert_batch(&Vec::from_iter(set * 20..set * 20 + 60));
+        flat.add(set.to_string(), &filter).unwrap();
+        loose.add(set.to_string(), &filter).unwrap();
+        if set % 7 == 6 {
+            let gone = (set / 2).to_string();
+            assert_eq!(flat.remove(&gone).is_ok(), loose.remove(&gone).is_ok());
+        }
+        flat.assert_invariants();
+        flat.save(&path).unwrap();
+        let opened = Index::open(&path).unwrap();
+        assert!(opened.segments().iter().all(|s| s.shape == Shape::Flat));
+        for key in (0..set * 20 + 100).step_by(11) {
+            let wanted = names(&loose, key);
+            assert_eq!(names(&flat, key), wanted, "{set} sets");
+            assert_eq!(names(&opened, key), wanted, "{set} sets, opened");
+            let many = [&flat, &opened].map(|index| index.which_many(&[key]).count(0));
+            assert_eq!(many, [wanted.len(); 2]);
+        }
+    }
+    bloomgrove::verify(&path).unwrap();
+}

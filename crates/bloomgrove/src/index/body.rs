@@ -92,7 +92,7 @@ impl Body {
             let (words, count) = (words.as_ref(), (slots - block * 64).min(64));
             match &mut plain {
                 Plain::Loose(body) => body.put_block(words, count)?,
-                Plain::Flat(body) => body.put_block(block, words)?,
+                Plain::Flat(body) => body.put_block(block, words, count)?,
                 Plain::Sliced(body) => body.put_block(block, words)?,
             }
         }
@@ -135,6 +135,17 @@ impl Body {
         }
     }
 
+    /// Prefetches what a search for a key will read first.
+    #[inline]
+    pub(super) fn prefetch(&self, positions: &[u64]) {
+        match self {
+            Body::Plain(Plain::Loose(body)) => body.prefetch(positions),
+            Body::Plain(Plain::Flat(body)) => body.prefetch(positions),
+            Body::Plain(Plain::Sliced(body)) => body.prefetch_summary(positions),
+            Body::Sealed(_) => {}
+        }
+    }
+
     /// Calls `each(key, word, bits)` for every key of a batch, in the order of the keys.
     pub(super) fn search_many(
         &self,
@@ -149,7 +160,7 @@ impl Body {
             }
             Body::Sealed(body) => return body.search_many(batch, live, scratch, each),
             Body::Plain(Plain::Flat(body)) => body.prefetch(batch.positions),
-            Body::Plain(Plain::Loose(_)) => {}
+            Body::Plain(Plain::Loose(body)) => batch.keys().for_each(|key| body.prefetch(key)),
         }
         for (key, positions) in batch.keys().enumerate() {
             self.search(positions, live, &mut (), |word, found| {

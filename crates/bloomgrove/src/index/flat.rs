@@ -18,7 +18,12 @@
 //! touches every row in which it has a bit.
 //!
 //! A matrix cannot grow sideways, so it is divided into panels: full ones of [`widest`] words, and
-//! a last one that is copied to a wider one from time to time.
+//! a last one that is copied to a wider one from time to time. The rows of fewer than 64 filters follow
+//! one another without gaps, so that the matrix is as large as the filters, however few there are:
+//!
+//! ```text
+//!   word 0: position 0, 1, 2 ... 11, half of 12   word 1: the rest of 12, 13 ...    five filters
+//! ```
 
 use std::ops::Range;
 
@@ -37,15 +42,30 @@ pub(super) fn widest(rows: usize) -> usize {
     if width > 8 { width & !7 } else { width }
 }
 
-/// Returns the width of a panel that must have at least `width` words. It is somewhat larger, so
-/// that the panel is not copied for every 64 filters, but small enough to cost next to nothing.
-fn roomy(width: usize, widest: usize) -> usize {
-    let step = match width {
-        0..16 => 1,
-        16..64 => 4,
-        _ => 8,
+/// Returns the bits in a row of a panel of `filters` filters: as few as possible.
+pub(super) fn row_bits(filters: usize) -> usize {
+    match filters {
+        0..64 => filters,
+        _ => filters.next_multiple_of(64),
+    }
+}
+
+/// Returns the words of a panel whose rows have this many bits; `None` if that is too many.
+pub(super) fn panel_words(rows: usize, row_bits: usize) -> Option<usize> {
+    Some(rows.checked_mul(row_bits)?.div_ceil(64))
+}
+
+/// Returns the bits in a row of a panel that must have room for `filters` filters. There are
+/// somewhat more, so that the panel is not copied for each of a few filters, or for every 64 of many,
+/// but few enough to cost next to nothing.
+fn roomy(filters: usize, widest: usize) -> usize {
+    let step = match filters {
+        0..64 => filters.next_power_of_two() / 8,
+        64..1024 => 64,
+        1024..4096 => 4 * 64,
+        _ => 8 * 64,
     };
-    width.next_multiple_of(step).min(widest)
+    filters.next_multiple_of(step.max(1)).min(widest * 64)
 }
 
 #[derive(Debug)]
@@ -56,7 +76,8 @@ pub(super) struct Flat {
 
 #[derive(Debug)]
 pub(super) struct Panel {
-    width: usize,
+    /// The bits in a row: fewer than 64, or a multiple of it.
+    row_bits: usize,
     words: Store,
 }
 
@@ -68,11 +89,12 @@ impl Flat {
         }
     }
 
-    /// Creates a body over panels in a mapped file. All but the last have [`widest`] words.
+    /// Creates a body over panels in a mapped file, each with the bits in a row. All but the last
+    /// have [`widest`] words.
     pub(super) fn mapped(rows: usize, panels: impl IntoIterator<Item = (usize, Store)>) -> Self {
         let panels = panels
             .into_iter()
-            .map(|(width, words)| Panel { width, words });
+            .map(|(row_bits, words)| Panel { row_bits, words });
         Self {
             rows,
             panels: panels.collect(),
@@ -86,12 +108,22 @@ impl Flat {
         tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
     ) {
+        if self.is_narrow() {
+            tally.test(live);
+            tally.read(positions.len() as u64);
+            let found = self.panels[0].common(positions) & live.first().copied().unwrap_or(0);
+            if found != 0 {
+                each(0, found);
+            }
+            return;
+        }
         let mut first = 0;
         let mut go_on = true;
         for panel in &self.panels {
+            let width = panel.row_bits / 64;
             tally.read(bits::common(
                 panel.words.as_ref(),
-                panel.width,
+                width,
                 positions,
                 live.get(first..).unwrap_or_default(),
                 |at, found| {
@@ -99,7 +131,7 @@ impl Flat {
                     go_on
                 },
             ));
-            first += panel.width;
+            first += width;
             if !go_on {
                 break;
             }
@@ -112,30 +144,31 @@ impl Flat {
     pub(super) fn prefetch(&self, positions: &[u64]) {
         for panel in &self.panels {
             for &position in positions {
-                bits::prefetch(panel.words.as_ref(), position as usize * panel.width);
+                let first = position as usize * panel.row_bits / 64;
+                bits::prefetch(panel.words.as_ref(), first);
             }
         }
     }
 
-    /// Returns the panel of a slot, and its word in the panel.
+    /// Returns the panel of a slot, and its column in the panel.
     fn place(&self, slot: usize) -> (usize, usize) {
-        let widest = widest(self.rows);
-        (slot / 64 / widest, slot / 64 % widest)
+        let widest = widest(self.rows) * 64;
+        (slot / widest, slot % widest)
     }
 
     /// Makes room for a slot.
     pub(super) fn reach(&mut self, slot: usize) -> Result<(), Error> {
-        let widest = widest(self.rows);
+        let widest = widest(self.rows) * 64;
         let (panel, _) = self.place(slot);
         while self.panels.len() <= panel {
             // All panels but the last are full.
             if let Some(last) = self.panels.last_mut()
-                && last.width < widest
+                && last.row_bits < widest
             {
                 *last = last.widened(self.rows, widest)?;
             }
             let words = Store::zeroed(0)?;
-            self.panels.push(Panel { width: 0, words });
+            self.panels.push(Panel { row_bits: 0, words });
         }
         if let Some(wider) = self.room(slot)? {
             self.panels[panel] = wider;
@@ -146,11 +179,12 @@ impl Flat {
     /// Returns a copy of the panel of this slot with room for it, if there is no room yet: the copy
     /// that [`reach`](Self::reach) would make.
     pub(super) fn room(&self, slot: usize) -> Result<Option<Panel>, Error> {
-        let (panel, at) = self.place(slot);
-        let Some(panel) = self.panels.get(panel).filter(|panel| panel.width <= at) else {
+        let (panel, column) = self.place(slot);
+        let narrow = |panel: &&Panel| panel.row_bits <= column;
+        let Some(panel) = self.panels.get(panel).filter(narrow) else {
             return Ok(None);
         };
-        let needed = roomy(at + 1, widest(self.rows));
+        let needed = roomy(column + 1, widest(self.rows));
         panel.widened(self.rows, needed).map(Some)
     }
 
@@ -161,52 +195,75 @@ impl Flat {
     }
 
     pub(super) fn set(&mut self, slot: usize, positions: impl Iterator<Item = u64>) {
-        let (panel, at) = self.place(slot);
-        let Panel { width, words } = &mut self.panels[panel];
+        let (panel, column) = self.place(slot);
+        let Panel { row_bits, words } = &mut self.panels[panel];
         if let Some(words) = words.owned() {
             for position in positions {
-                words[position as usize * *width + at] |= 1 << (slot % 64);
+                bits::set(words, position * *row_bits as u64 + column as u64);
             }
         }
     }
 
     pub(super) fn clear(&mut self, slot: usize, rows: Range<usize>) {
-        let (panel, at) = self.place(slot);
-        let Panel { width, words } = &mut self.panels[panel];
+        let (panel, column) = self.place(slot);
+        let Panel { row_bits, words } = &mut self.panels[panel];
         if let Some(words) = words.owned() {
-            let rows = &mut words[rows.start * *width..rows.end * *width];
-            for word in rows.iter_mut().skip(at).step_by(*width) {
-                *word &= !(1 << (slot % 64));
+            for row in rows {
+                bits::clear(words, (row * *row_bits + column) as u64);
             }
         }
     }
 
     pub(super) fn get(&self, slot: usize, position: u64) -> bool {
-        let (panel, at) = self.place(slot);
-        let Panel { width, words } = &self.panels[panel];
-        words.as_ref()[position as usize * width + at] >> (slot % 64) & 1 != 0
+        let (panel, column) = self.place(slot);
+        let Panel { row_bits, words } = &self.panels[panel];
+        bits::get(words.as_ref(), position * *row_bits as u64 + column as u64)
     }
 
-    pub(super) fn put_block(&mut self, block: usize, from: &[u64]) -> Result<(), Error> {
-        self.reach(block * 64)?;
-        let (panel, at) = self.place(block * 64);
-        let Panel { width, words } = &mut self.panels[panel];
+    /// Appends 64 filters at once, or the last `count`.
+    pub(super) fn put_block(
+        &mut self,
+        block: usize,
+        from: &[u64],
+        count: usize,
+    ) -> Result<(), Error> {
+        self.reach(block * 64 + count.saturating_sub(1))?;
+        let (panel, column) = self.place(block * 64);
+        let Panel { row_bits, words } = &mut self.panels[panel];
         if let Some(words) = words.owned() {
-            let column = words.iter_mut().skip(at).step_by(*width);
-            for (word, from) in column.zip(from) {
-                *word = *from;
+            match *row_bits {
+                0..64 => pack(from.iter().copied(), *row_bits, words),
+                bits => {
+                    let column = words.iter_mut().skip(column / 64).step_by(bits / 64);
+                    column.zip(from).for_each(|(word, from)| *word = *from);
+                }
             }
         }
         Ok(())
     }
 
     pub(super) fn block(&self, block: usize, out: &mut [u64]) {
-        let (panel, at) = self.place(block * 64);
-        let Panel { width, words } = &self.panels[panel];
-        let column = words.as_ref().iter().skip(at).step_by(*width);
-        for (out, word) in out.iter_mut().zip(column) {
-            *out = *word;
+        let (panel, column) = self.place(block * 64);
+        let Panel { row_bits, words } = &self.panels[panel];
+        match *row_bits {
+            0..64 => {
+                let panel = &self.panels[panel];
+                for (row, out) in out.iter_mut().enumerate() {
+                    *out = panel.row(row as u64);
+                }
+            }
+            bits => {
+                let column = words.as_ref().iter().skip(column / 64).step_by(bits / 64);
+                out.iter_mut()
+                    .zip(column)
+                    .for_each(|(out, word)| *out = *word);
+            }
         }
+    }
+
+    /// Returns whether several rows share a word.
+    pub(super) fn is_narrow(&self) -> bool {
+        matches!(&self.panels[..], [panel] if panel.row_bits < 64)
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -215,18 +272,60 @@ impl Flat {
 }
 
 impl Panel {
-    /// Returns a copy that has at least this width.
-    fn widened(&self, rows: usize, width: usize) -> Result<Self, Error> {
-        let width = width.max(self.width);
-        let mut words = Store::zeroed(rows * width)?;
-        if let Some(into) = words.owned()
-            && self.width > 0
-        {
-            let from = self.words.as_ref().chunks_exact(self.width);
-            for (into, from) in into.chunks_exact_mut(width).zip(from) {
-                into[..from.len()].copy_from_slice(from);
+    /// Returns a row of fewer than 64 bits.
+    #[inline(always)]
+    fn row(&self, position: u64) -> u64 {
+        let first = position as usize * self.row_bits;
+        let word = |at: usize| self.words.as_ref().get(at).copied().unwrap_or(0);
+        let start = word(first / 64) >> (first % 64);
+        // Shifted twice, as a word cannot be shifted by 64.
+        let rest = word(first / 64 + 1) << 1 << (63 - first % 64);
+        (start | rest) & ((1 << self.row_bits) - 1)
+    }
+
+    /// Returns what these rows of fewer than 64 bits have in common.
+    #[inline(always)]
+    fn common(&self, positions: &[u64]) -> u64 {
+        positions
+            .iter()
+            .fold(!0, |found, &position| found & self.row(position))
+    }
+
+    /// Returns a copy whose rows have at least this many bits.
+    fn widened(&self, rows: usize, row_bits: usize) -> Result<Self, Error> {
+        let row_bits = row_bits.max(self.row_bits);
+        let len = panel_words(rows, row_bits).ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
+        let mut words = Store::zeroed(len)?;
+        if let Some(into) = words.owned() {
+            match self.row_bits {
+                0 => {}
+                1..64 if row_bits < 64 => {
+                    pack((0..rows as u64).map(|row| self.row(row)), row_bits, into);
+                }
+                1..64 => {
+                    for (row, into) in into.chunks_exact_mut(row_bits / 64).enumerate() {
+                        into[0] = self.row(row as u64);
+                    }
+                }
+                bits => {
+                    let from = self.words.as_ref().chunks_exact(bits / 64);
+                    for (into, from) in into.chunks_exact_mut(row_bits / 64).zip(from) {
+                        into[..from.len()].copy_from_slice(from);
+                    }
+                }
             }
         }
-        Ok(Self { width, words })
+        Ok(Self { row_bits, words })
+    }
+}
+
+/// Writes rows of `row_bits` bits, fewer than 64, one after the other.
+fn pack(rows: impl Iterator<Item = u64>, row_bits: usize, into: &mut [u64]) {
+    into.fill(0);
+    for (row, first) in rows.zip((0..).step_by(row_bits)) {
+        into[first / 64] |= row << (first % 64);
+        if first % 64 + row_bits > 64 {
+            into[first / 64 + 1] |= row >> (64 - first % 64);
+        }
     }
 }

@@ -73,6 +73,16 @@ impl Loose {
         }
     }
 
+    /// Prefetches what a search will read first: the first two bits of each filter, one of which rejects three quarters
+    /// of them.
+    pub(super) fn prefetch(&self, positions: &[u64]) {
+        for filter in &self.filters {
+            for &position in positions.iter().take(2) {
+                bits::prefetch(filter.as_ref(), (position >> 6) as usize);
+            }
+        }
+    }
+
     pub(super) fn filter(&self, slot: usize) -> &[u64] {
         self.filters[slot].as_ref()
     }

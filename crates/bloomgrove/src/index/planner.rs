@@ -5,7 +5,8 @@
 //!
 //! ```text
 //!   loose    N filters, about one line of each
-//!   flat     rows of N/512 lines: k of them, or fewer if sparse rows leave nothing
+//!   flat     rows of N/512 lines: k of them, or fewer if sparse rows leave nothing; rows of fewer
+//!            than 64 filters share words, and k lines are read
 //!   sliced   rows of N/32768 lines, likewise, and k lines for each block of 64 filters
 //!            that has all k positions: N/64 * (1 - (1 - x)^64)^k
 //! ```
@@ -25,8 +26,8 @@ const LINE: f64 = 10.0;
 const BLOCK_WORD: f64 = 10.0;
 const OWN_BLOCK: f64 = 100.0;
 const LOOSE: f64 = 10.0;
-/// With fewer filters than this, a matrix is not worthwhile.
-const FEW: usize = 64;
+/// With fewer filters than this, a block would be larger than its filters.
+const BLOCK: usize = 64;
 /// With more bits than this, a block of 64 filters would need too much memory at once.
 const HUGE: u64 = 1 << 26;
 /// Filters are moved only if the cost of another shape is below this share of the present cost.
@@ -54,7 +55,7 @@ pub struct ShapeChoice {
 /// let params = Params::builder(100_992, 7).build()?;
 /// assert_eq!(choose_shape(&params, 10_000, 0.007).shape, Shape::Sliced);
 /// assert_eq!(choose_shape(&params, 10_000, 0.5).shape, Shape::Flat);
-/// assert_eq!(choose_shape(&params, 10, 0.5).shape, Shape::Loose);
+/// assert_eq!(choose_shape(&params, 5, 0.5).shape, Shape::Loose);
 /// # Ok::<(), bloomgrove::Error>(())
 /// ```
 pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
@@ -63,10 +64,15 @@ pub fn choose_shape(params: &Params, sets: usize, density: f64) -> ShapeChoice {
         let reason = "filters this large are queried one by one: 64 of them side by side would \
                       not fit into memory";
         (Shape::Loose, reason.to_owned())
-    } else if sets < FEW {
-        let reason =
-            format!("with fewer than {FEW} sets, it is fastest to query each filter in turn");
-        (Shape::Loose, reason)
+    } else if sets < BLOCK && costs.loose <= costs.flat {
+        let reason = "with a few sets, it is fastest to query each filter in turn";
+        (Shape::Loose, reason.to_owned())
+    } else if sets < BLOCK {
+        let reason = format!(
+            "reading one row for each of {} bits is faster than querying {sets} filters in turn",
+            params.hashes()
+        );
+        (Shape::Flat, reason)
     } else {
         let set = format!("{:.2}% of the bits are set", density * 100.0);
         let (candidates, blocks) = (short(costs.candidates), Grouped(sets.div_ceil(64) as u64));
@@ -124,7 +130,11 @@ impl Costs {
         let candidates = blocks as f64 * share.powf(hashes);
         Self {
             loose: BASE + sets as f64 * LOOSE,
-            flat: BASE + rows_cost(params, blocks, density),
+            flat: BASE
+                + match sets < BLOCK {
+                    true => hashes * LINE,
+                    false => rows_cost(params, blocks, density),
+                },
             sliced: BASE
                 + rows_cost(params, blocks.div_ceil(64), share)
                 + OWN_BLOCK
@@ -180,7 +190,9 @@ mod tests {
     fn sparse_filters_are_sliced_dense_ones_flat_few_and_huge_ones_loose() {
         let params = Params::builder(100_992, 7).build().unwrap();
         for (sets, density, shape) in [
-            (10, 0.007, Shape::Loose),
+            (7, 0.007, Shape::Loose),
+            (8, 0.007, Shape::Flat),
+            (63, 0.5, Shape::Flat),
             (1_000, 0.007, Shape::Sliced),
             (10_000, 0.007, Shape::Sliced),
             (100_000, 0.007, Shape::Sliced),

@@ -136,9 +136,7 @@ impl<'a> Found<'a> {
     /// Returns them by key and id, each once.
     fn in_order(&mut self) -> &[(u32, Set<'a>)] {
         if !self.order.is_kept {
-            self.sets
-                .sort_unstable_by_key(|(key, set)| (*key, set.id()));
-            self.sets.dedup_by_key(|(key, set)| (*key, set.id()));
+            sort(&mut self.sets, |(key, set)| (*key, set.id()));
         }
         &self.sets
     }
@@ -453,9 +451,7 @@ impl<'a> View<'a> {
             true
         });
         if !order.is_kept && sets.len() > 1 {
-            // Each label is read once, not for each comparison.
-            sets.sort_by_cached_key(Set::id);
-            sets.dedup_by_key(|set| set.id());
+            sort(&mut sets, |set| set.id());
         }
         sets
     }
@@ -468,20 +464,34 @@ impl<'a> View<'a> {
         key: &K,
         mut each: impl FnMut(&'a Segment, &[u64], &'a [u64]) -> bool,
     ) {
-        for (c, class) in self.index.classes.iter().enumerate() {
-            if class.segments.is_empty() {
-                continue;
-            }
-            let go_on = with_positions(
-                &class.params,
+        if let [Class { params, .. }] = &self.index.classes[..] {
+            with_positions(
+                params,
                 key,
                 #[inline(always)]
                 |positions| {
-                    (self.segments_of(c).filter(|(_, live)| !live.is_empty()))
+                    (self.segments_of(0).filter(|(_, live)| !live.is_empty()))
                         .all(|(segment, live)| each(segment, positions, live))
                 },
             );
-            if !go_on {
+            return;
+        }
+        // Each class is a few lines of memory, scattered: all are fetched before the first is searched.
+        let hashes = |class: &Class| class.params.hashes() as usize;
+        let mut positions = vec![0; self.index.classes.iter().map(hashes).sum()];
+        let mut rest = &mut positions[..];
+        for (c, class) in self.index.classes.iter().enumerate() {
+            let own = rest.split_off_mut(..hashes(class)).unwrap_or_default();
+            key.with_bytes(|bytes| write_positions(&class.params, bytes, own));
+            for (segment, _) in self.segments_of(c) {
+                segment.body().prefetch(own);
+            }
+        }
+        let mut rest = &positions[..];
+        for (c, class) in self.index.classes.iter().enumerate() {
+            let own = rest.split_off(..hashes(class)).unwrap_or_default();
+            let mut segments = self.segments_of(c).filter(|(_, live)| !live.is_empty());
+            if !segments.all(|(segment, live)| each(segment, own, live)) {
                 break;
             }
         }
@@ -575,6 +585,16 @@ fn add_positions<K: Key>(params: &Params, keys: &[K], positions: &mut Vec<u64>) 
             |bytes| write_positions(params, bytes, room),
         );
     }
+}
+
+/// Sorts what was found by `by`, each once. Every segment has found its own in order, so that there are
+/// runs to merge; and each label is read once, not for each comparison.
+fn sort<T: Copy, B: Ord + Copy>(found: &mut Vec<T>, by: impl Fn(&T) -> B) {
+    let mut sorted: Vec<(B, T)> = found.iter().map(|one| (by(one), *one)).collect();
+    sorted.sort_by_key(|(by, _)| *by);
+    sorted.dedup_by_key(|(by, _)| *by);
+    found.clear();
+    found.extend(sorted.iter().map(|(_, one)| *one));
 }
 
 #[inline(always)]

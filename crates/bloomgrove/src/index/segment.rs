@@ -420,6 +420,13 @@ impl Segment {
                 words => each(slot, words),
             });
         }
+        if let Body::Plain(Plain::Flat(body)) = &self.body
+            && body.is_narrow()
+        {
+            // One by one: 64 would take many times the memory of these.
+            let mut slots = self.slots();
+            return slots.try_for_each(|slot| each(slot, self.filter(slot)?.as_ref()));
+        }
         let words = self.rows.div_ceil(64);
         let mut rows = Words::zeroed(self.rows)?;
         let mut arrays = Words::zeroed(64 * words)?;
@@ -437,9 +444,14 @@ impl Segment {
     /// Returns the same filters in another shape, in memory. Slots do not change.
     pub(super) fn convert(&self, params: &Params, shape: Shape) -> Result<Self, Error> {
         let mut other = Self::new(params, shape)?;
-        other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
-            self.block(block, out);
-        })?;
+        if shape == Shape::Flat && self.slot_count() < 64 {
+            // One by one: 64 would take many times the memory of these.
+            self.each_filter(|slot, words| other.change()?.put(slot, words))?;
+        } else {
+            other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
+                self.block(block, out);
+            })?;
+        }
         for slot in 0..self.slot_count() {
             other.labels.put(slot, self.described(slot));
         }

@@ -177,6 +177,11 @@ impl Sliced {
         tally.read(words + blocks * positions.len() as u64);
     }
 
+    /// Prefetches the rows of the summary.
+    pub(super) fn prefetch_summary(&self, positions: &[u64]) {
+        self.summary.prefetch(positions);
+    }
+
     /// Prefetches the words of a block.
     #[inline(always)]
     fn prefetch(&self, block: usize, positions: &[u64]) {

@@ -218,6 +218,10 @@ fn write_flat<W: Durable>(
 ) -> Written {
     let rows = params.bits() as usize;
     let filters: usize = segments.iter().map(|segment| segment.len()).sum();
+    let row_bits = flat::row_bits(filters);
+    if row_bits < 64 {
+        return write_narrow(writer, params, segments, row_bits);
+    }
     let (widest, total) = (flat::widest(rows), filters.div_ceil(64));
     let width_from = |done: usize| (total - done).min(widest);
     let mut panel = Words::zeroed(rows * width_from(0))?;
@@ -244,15 +248,41 @@ fn write_flat<W: Durable>(
     })?;
     blocks.finish().map_or(Ok(()), &mut put)?;
     writer.end()?;
-    Ok((head, panels_of(rows, total)))
+    Ok((head, panels_of(rows, filters)))
 }
 
-/// Returns how `blocks` blocks of 64 filters are divided into panels.
-fn panels_of(rows: usize, blocks: usize) -> Packing {
+/// Writes fewer than 64 filters, whose rows share words. Bit by bit, since a block of 64 would be many
+/// times their size.
+fn write_narrow<W: Durable>(
+    writer: &mut Writer<W>,
+    params: &Params,
+    segments: &[&Segment],
+    row_bits: usize,
+) -> Written {
+    let rows = params.bits() as usize;
+    let mut words = Words::zeroed(flat::panel_words(rows, row_bits).unwrap_or(usize::MAX))?;
+    let mut column = 0;
+    each_filter(segments, |filter| {
+        for position in bits::ones(filter) {
+            bits::set(words.as_mut(), position * row_bits as u64 + column);
+        }
+        column += 1;
+        Ok(())
+    })?;
+    let head = writer.at();
+    writer.begin(Kind::Bits, words.as_ref().len() as u64 * 8)?;
+    append_padded(writer, words.as_ref())?;
+    writer.end()?;
+    Ok((head, panels_of(rows, row_bits)))
+}
+
+/// Returns how the filters are divided into panels. With fewer than 64 filters, the last panel has no
+/// whole words.
+fn panels_of(rows: usize, filters: usize) -> Packing {
     let full = flat::widest(rows) as u64;
-    let last = match blocks {
-        0 => 0,
-        blocks => (blocks as u64 - 1) % full + 1,
+    let last = match filters {
+        0..64 => 0,
+        filters => (filters.div_ceil(64) as u64 - 1) % full + 1,
     };
     Packing::Flat { full, last }
 }
@@ -308,15 +338,14 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
             Body::Plain(Plain::Sliced(Sliced::mapped(rows, count, blocks, summary)))
         }
         Packing::Flat { .. } => {
-            let total = slots.div_ceil(64);
-            let widest = flat::widest(rows);
-            if packing != panels_of(rows, total) {
+            let widest = flat::widest(rows) * 64;
+            if packing != panels_of(rows, slots) {
                 return Err(corrupt("its panels have a wrong width"));
             }
-            let panels = (0..total.div_ceil(widest)).map(|panel| {
-                let width = (total - panel * widest).min(widest);
-                let len = rows.checked_mul(width).ok_or_else(too_short)?;
-                Ok((width, parts.next(len).ok_or_else(too_short)?))
+            let panels = (0..slots.div_ceil(widest)).map(|panel| {
+                let row_bits = flat::row_bits((slots - panel * widest).min(widest));
+                let len = flat::panel_words(rows, row_bits).ok_or_else(too_short)?;
+                Ok((row_bits, parts.next(len).ok_or_else(too_short)?))
             });
             let panels = panels.collect::<Result<Vec<_>, Error>>()?;
             Body::Plain(Plain::Flat(Flat::mapped(rows, panels)))
