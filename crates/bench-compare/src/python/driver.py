@@ -94,6 +94,12 @@ class RbloomList(Rbloom):
     contains = None
 
 
+class RbloomNew(RbloomList):
+    """Strings as they come from a file: Python has not computed their hashes yet."""
+
+    name = "rbloom, a list of new strings at once"
+
+
 class Fastbloom:
     name = "fastbloom-rs"
 
@@ -127,10 +133,14 @@ def race(kind):
     present, absent = keys_of(kind, 1), keys_of(kind, 2)
     columns = arrays_of(kind, present), arrays_of(kind, absent)
     contenders = [Ours(), Rbloom(), Fastbloom(), OursList(), RbloomList(), FastbloomList(), OursColumn()]
+    if kind == "str":
+        contenders.insert(5, RbloomNew())
     times = {contender.name: ([], [], []) for contender in contenders}
     for _ in range(ROUNDS):
         for contender in contenders:
             keys = columns if isinstance(contender, OursColumn) else (present, absent)
+            if isinstance(contender, RbloomNew):
+                keys = [key[:1] + key[1:] for key in present], absent
             filter = contender.new()
             start = time.perf_counter()
             contender.insert(filter, keys[0], kind)
