@@ -13,7 +13,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyList, PyTuple};
 
-use crate::column::{Column, Keys, Nulls, each_batch};
+use crate::batch::{Keys, Nulls, each_batch};
+use crate::column::Column;
 use crate::error::{Outcome, raise};
 use crate::ffi;
 

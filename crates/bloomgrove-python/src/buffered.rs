@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::answer::{Answers, booleans_of};
-use crate::column::{Column, Keys, Nulls, each_batch};
+use crate::batch::{Keys, Nulls, each_batch};
+use crate::column::Column;
 use crate::error::{Failure, Outcome};
 use crate::key::with_key;
 use crate::params::PyParams;

@@ -17,7 +17,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::column::{Column, Keys, Nulls, each_batch};
+use crate::batch::{Keys, Nulls, each_batch};
+use crate::column::Column;
 use crate::error::Outcome;
 use crate::filter::params_of;
 use crate::index::PyIndex;

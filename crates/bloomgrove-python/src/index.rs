@@ -1,4 +1,4 @@
-//! `Index` and `IndexFile`: many sets.
+//! `Index`: many sets.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use crate::answer::{Answers, sets};
-use crate::column::{Column, Keys, Nulls, each_batch};
+use crate::batch::{Keys, Nulls, each_batch};
+use crate::column::Column;
 use crate::error::{Failure, Outcome};
 use crate::filter::{AnyFilter, PyFilter};
 use crate::key::{name, text, with_key};
@@ -57,17 +58,22 @@ impl Store {
 #[pyclass(frozen, subclass, module = "bloomgrove", name = "Index")]
 pub(crate) struct PyIndex(RwLock<Store>);
 
-/// Changes an index in memory or in a file, detached from the interpreter.
+/// Changes an index in memory or in a file.
+macro_rules! changed {
+    ($this:expr, $index:ident => $body:expr) => {{
+        let mut store = $this.0.write().unwrap_or_else(PoisonError::into_inner);
+        match &mut *store {
+            Store::Memory($index) => Ok($body?),
+            Store::File($index) => Ok($body?),
+            Store::Closed => Err(closed()),
+        }
+    }};
+}
+
+/// Same as `changed!`, detached from the interpreter.
 macro_rules! change {
     ($this:expr, $py:expr, $index:ident => $body:expr) => {
-        $py.detach(|| -> Outcome<_> {
-            let mut store = $this.0.write().unwrap_or_else(PoisonError::into_inner);
-            match &mut *store {
-                Store::Memory($index) => Ok($body?),
-                Store::File($index) => Ok($body?),
-                Store::Closed => Err(closed()),
-            }
-        })
+        $py.detach(|| -> Outcome<_> { changed!($this, $index => $body) })
     };
 }
 
@@ -76,12 +82,28 @@ impl PyIndex {
         Self(RwLock::new(Store::Memory(index)))
     }
 
+    pub(crate) fn of_file(file: IndexFile) -> Self {
+        Self(RwLock::new(Store::File(Box::new(file))))
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(&*self.shared(), Store::Closed)
+    }
+
+    pub(crate) fn close(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Store::Closed;
+    }
+
     fn shared(&self) -> RwLockReadGuard<'_, Store> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `then` with the index, detached from the interpreter.
-    fn with<R: Send>(&self, py: Python<'_>, then: impl FnOnce(&Index) -> R + Send) -> Outcome<R> {
+    pub(crate) fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        then: impl FnOnce(&Index) -> R + Send,
+    ) -> Outcome<R> {
         py.detach(|| self.shared().index().map(then))
     }
 
@@ -157,14 +179,10 @@ impl PyIndex {
         tag: Option<&[u8]>,
     ) -> Outcome<()> {
         let tag = tag.unwrap_or_default();
-        filter.with(py, |filter| {
-            let mut store = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            match &mut *store {
-                Store::Memory(index) => Ok(index.add_tagged(&name, tag, filter).map(drop)?),
-                Store::File(file) => Ok(file.add_tagged(&name, tag, filter).map(drop)?),
-                Store::Closed => Err(closed()),
-            }
-        })?
+        filter.with(
+            py,
+            |filter| changed!(self, index => index.add_tagged(&name, tag, filter).map(drop)),
+        )?
     }
 
     /// Replaces the filter of a set.
@@ -174,14 +192,10 @@ impl PyIndex {
         #[pyo3(from_py_with = name)] name: Vec<u8>,
         filter: AnyFilter<'_>,
     ) -> Outcome<()> {
-        filter.with(py, |filter| {
-            let mut store = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            match &mut *store {
-                Store::Memory(index) => Ok(index.replace(&name, filter).map(drop)?),
-                Store::File(file) => Ok(file.replace(&name, filter).map(drop)?),
-                Store::Closed => Err(closed()),
-            }
-        })?
+        filter.with(
+            py,
+            |filter| changed!(self, index => index.replace(&name, filter).map(drop)),
+        )?
     }
 
     /// Adds all keys of a filter to a set.
@@ -191,14 +205,10 @@ impl PyIndex {
         #[pyo3(from_py_with = name)] name: Vec<u8>,
         filter: AnyFilter<'_>,
     ) -> Outcome<()> {
-        filter.with(py, |filter| {
-            let mut store = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            match &mut *store {
-                Store::Memory(index) => Ok(index.update(&name, filter)?),
-                Store::File(file) => Ok(file.update(&name, filter)?),
-                Store::Closed => Err(closed()),
-            }
-        })?
+        filter.with(
+            py,
+            |filter| changed!(self, index => index.update(&name, filter)),
+        )?
     }
 
     /// Inserts a key into a set.
@@ -439,7 +449,7 @@ impl PyIndex {
     }
 
     /// Calls `then` with the file.
-    fn with_file<R: Send>(
+    pub(crate) fn with_file<R: Send>(
         &self,
         py: Python<'_>,
         then: impl FnOnce(&mut IndexFile) -> Result<R, Error> + Send,
@@ -451,105 +461,5 @@ impl PyIndex {
                 _ => Err(closed()),
             }
         })
-    }
-}
-
-/// An index in a file that can be changed. Changes are durable after `commit`.
-///
-/// As a context manager it commits at the end, unless there is an exception.
-///
-/// >>> import tempfile, os.path
-/// >>> from bloomgrove import Filter, Index, IndexFile
-/// >>> path = os.path.join(tempfile.mkdtemp(), "sites.grove")
-/// >>> with IndexFile.create(path) as file:
-/// ...     oslo = Filter(items=1000, fpr=0.01)
-/// ...     _ = oslo.insert("doc-1")
-/// ...     file.add("oslo", oslo)
-/// >>> Index.open(path).which("doc-1")
-/// ['oslo']
-#[pyclass(frozen, extends = PyIndex, module = "bloomgrove", name = "IndexFile")]
-pub(crate) struct PyIndexFile {
-    path: PathBuf,
-}
-
-#[pymethods]
-impl PyIndexFile {
-    #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> Outcome<PyClassInitializer<Self>> {
-        let file = py.detach(|| IndexFile::open(&path))?;
-        let base = PyIndex(RwLock::new(Store::File(Box::new(file))));
-        Ok(PyClassInitializer::from(base).add_subclass(Self { path }))
-    }
-
-    /// Saves an index to a file, an empty one by default, and opens it for changes.
-    #[staticmethod]
-    #[pyo3(signature = (path, index=None))]
-    fn create(
-        py: Python<'_>,
-        path: PathBuf,
-        index: Option<&Bound<'_, PyIndex>>,
-    ) -> Outcome<Py<Self>> {
-        let file = match index {
-            Some(index) => index
-                .get()
-                .with(py, |index| IndexFile::create(&path, index))??,
-            None => py.detach(|| IndexFile::create(&path, &Index::mixed()))?,
-        };
-        let base = PyIndex(RwLock::new(Store::File(Box::new(file))));
-        Ok(Py::new(
-            py,
-            PyClassInitializer::from(base).add_subclass(Self { path }),
-        )?)
-    }
-
-    /// The path of the file.
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.path.clone()
-    }
-
-    /// Writes all changes to the file. They are durable when this returns.
-    fn commit(this: &Bound<'_, Self>) -> Outcome<()> {
-        this.as_super()
-            .get()
-            .with_file(this.py(), IndexFile::commit)
-    }
-
-    /// Rewrites the file without unused data.
-    fn compact(this: &Bound<'_, Self>) -> Outcome<()> {
-        this.as_super()
-            .get()
-            .with_file(this.py(), IndexFile::compact)
-    }
-
-    /// Closes the file, without a commit. The index cannot be used afterwards.
-    fn close(this: &Bound<'_, Self>) {
-        let index = this.as_super().get();
-        this.py().detach(|| {
-            *index.0.write().unwrap_or_else(PoisonError::into_inner) = Store::Closed;
-        });
-    }
-
-    fn __enter__(this: Bound<'_, Self>) -> Bound<'_, Self> {
-        this
-    }
-
-    fn __exit__(
-        this: &Bound<'_, Self>,
-        exception: &Bound<'_, PyAny>,
-        _value: &Bound<'_, PyAny>,
-        _traceback: &Bound<'_, PyAny>,
-    ) -> Outcome<()> {
-        let is_open = !matches!(&*this.as_super().get().shared(), Store::Closed);
-        let committed = match exception.is_none() && is_open {
-            true => Self::commit(this),
-            false => Ok(()),
-        };
-        Self::close(this);
-        committed
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<IndexFile: {}>", self.path.display())
     }
 }

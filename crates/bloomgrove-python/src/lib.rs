@@ -3,6 +3,7 @@
 //! ```text
 //!   key.rs     one object is one key: bytes, str, int
 //!   column.rs  many keys: Arrow and NumPy arrays, iterables     ffi.rs: their memory
+//!   batch.rs   the keys of an array, some at a time
 //!   answer.rs  many answers, as an Arrow array
 //!   filter.rs, index.rs, ...   one class per type of the library
 //!   error.rs   exceptions
@@ -15,6 +16,7 @@
 //! Every class has an entry in `python/bloomgrove/_bloomgrove.pyi`.
 
 mod answer;
+mod batch;
 mod buffered;
 mod client;
 mod codec;
@@ -24,7 +26,9 @@ mod ffi;
 mod filter;
 mod groups;
 mod index;
+mod index_file;
 mod key;
+mod mapped;
 mod params;
 mod sample;
 mod tune;
@@ -44,11 +48,15 @@ mod _bloomgrove {
     #[pymodule_export]
     use crate::codec::{apply, compress, delta, expand};
     #[pymodule_export]
-    use crate::filter::{PyFilter, PyMapped, filter_of_message};
+    use crate::filter::{PyFilter, filter_of_message};
     #[pymodule_export]
     use crate::groups::IndexBuilder;
     #[pymodule_export]
-    use crate::index::{PyIndex, PyIndexFile};
+    use crate::index::PyIndex;
+    #[pymodule_export]
+    use crate::index_file::PyIndexFile;
+    #[pymodule_export]
+    use crate::mapped::PyMapped;
     #[pymodule_export]
     use crate::params::{PyParams, params_of_bytes};
     #[pymodule_export]
