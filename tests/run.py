@@ -13,8 +13,7 @@ Here jobs run in five lanes, one job at a time in each:
   computing the tests that compute
   cargo     the linter, the documentation, and the code in it. Cargo locks its directory, so they cannot run at once
 
-The last two run at a lower priority: they use the processors while the others wait, some of which measure time. What computes
-is last, as it uses all processors once the linter, which takes longest, has ended. All start
+The last two run at a lower priority: they use the processors while the others wait, some of which measure time. All start
 when everything is compiled, since a test may be compiled before the program that it runs. Meanwhile, what the scripts need
 from PyPI is installed.
 """
@@ -43,8 +42,7 @@ class Job:
     command: list
     directory: Path = ROOT
     environment: dict = field(default_factory=dict)
-    # How much lower its priority is.
-    nice: int = 0
+    nice: bool = False
 
 
 class Lane(threading.Thread):
@@ -69,7 +67,7 @@ class Lane(threading.Thread):
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
             self.child = subprocess.Popen(
-                ["nice", "-n", str(job.nice), *job.command],
+                (["nice", "-n", "5"] if job.nice else []) + job.command,
                 cwd=job.directory, env=os.environ | job.environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )
@@ -116,7 +114,7 @@ def test(message):
         command=[message["executable"], "--quiet"],
         directory=directory,
         environment={"CARGO_MANIFEST_DIR": str(directory)},
-        nice=10 if directory.name in COMPUTING else 0,
+        nice=directory.name in COMPUTING,
     )
 
 
@@ -138,12 +136,12 @@ def cargo_jobs():
         Job("doctests", ["cargo", "test", *ALL, "--doc", "--quiet"]),
     ]
     for job in jobs:
-        job.nice = 5
+        job.nice = True
     return jobs
 
 
 def main():
-    installs = Lane([Job(f"installing for {name}", ["tests/python.sh", name], nice=5) for name in ENVIRONMENTS])
+    installs = Lane([Job(f"installing for {name}", ["tests/python.sh", name], nice=True) for name in ENVIRONMENTS])
     installs.start()
     tests = build()
     installs.join()
