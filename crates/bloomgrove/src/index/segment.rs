@@ -445,7 +445,11 @@ impl Segment {
     pub(super) fn convert(&self, params: &Params, shape: Shape) -> Result<Self, Error> {
         let mut other = Self::new(params, shape)?;
         if shape == Shape::Flat && self.slot_count() < 64 {
-            // One by one: 64 would take many times the memory of these.
+            // One by one: 64 would take many times the memory of these. A slot that is not live may still
+            // have to be cleared, so there must be room for all.
+            if let Some(last) = self.slot_count().checked_sub(1) {
+                other.change()?.reach(last)?;
+            }
             self.each_filter(|slot, words| other.change()?.put(slot, words))?;
         } else {
             other.body = Body::of_blocks(params, shape, self.slot_count(), |block, out| {
@@ -485,6 +489,40 @@ impl Segment {
         }
         if ones != self.ones || self.len as u64 != bits::count(&self.live) {
             return Err("its counts are wrong".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slot at the end is retired, the segment gets another shape, and only then the slot is cleared.
+    #[test]
+    fn clearing_a_retired_slot_leaves_the_others_alone() -> Result<(), Error> {
+        let params = Params::builder(333, 3).build()?;
+        let mut segment = Segment::new(&params, Shape::Loose)?;
+        let mut filters = Vec::new();
+        for set in 0..10u64 {
+            let mut filter = Filter::new(params.clone())?;
+            filter.insert_batch(&Vec::from_iter(set * 50..set * 50 + 50));
+            let new = New {
+                id: set.into(),
+                slice: super::super::labels::NO_SLICE,
+                ones: filter.count_ones(),
+                name: b"x",
+                tag: b"",
+            };
+            segment.add(filter.words(), new)?;
+            filters.push(filter);
+        }
+        segment.retire(9);
+        segment.retire(8);
+        let mut flat = segment.convert(&params, Shape::Flat)?;
+        assert_eq!(flat.sweep(9, 0, 333)?.0, None);
+        for (slot, filter) in filters[..8].iter().enumerate() {
+            assert_eq!(flat.filter(slot)?.as_ref(), filter.words());
         }
         Ok(())
     }
