@@ -23,7 +23,7 @@
 //! | `hash/` | `quality.rs` is `hash test`, `derivation.rs` is `hash derivation` |
 //! | `tune/` | `tune size`, `tune accuracy`, `tune bloom-tree`; `tune wire` in `wire/`: `attempt.rs` is `--try`, `table.rs` the CSV file |
 //! | `shell.rs` | `completions` and `man`, generated from the definitions of all commands |
-//! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/commands.rs`); `shared/mod.rs` has the table |
+//! | `shared/` | what several commands use: keys from files, sources of sets, sizes, notes, opening, connections, output. A command imports from here and from its own noun only (`tests/tool/commands.rs`); `shared/mod.rs` has the table |
 
 mod any;
 mod bloofi;

@@ -1,5 +1,5 @@
 //! What several commands share. A command imports from here and from its own noun, never from
-//! another noun; nothing here knows a command (`tests/commands.rs` checks both).
+//! another noun; nothing here knows a command (`tests/tool/commands.rs` checks both).
 //!
 //! | file | contains |
 //! |---|---|

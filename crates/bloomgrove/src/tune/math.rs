@@ -9,7 +9,7 @@
 //!
 //! Source: Spyropoulos (Bloom filters), section 4, for the standard layout. The formula for the
 //! blocked layout is our own: exact for the way `bits::line` places bits up to 8 hashes, and within
-//! 5% for more (lanes are then assumed to be independent; `tests/rates.rs` measures it).
+//! 5% for more (lanes are then assumed to be independent; `tests/library/rates.rs` measures it).
 
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
