@@ -55,10 +55,14 @@ impl Words {
             let start = words.as_ptr().addr().wrapping_neg() % LINE / 8;
             Memory::Small { words, start }
         } else {
-            let map = MmapMut::map_anon(bytes).map_err(|_| too_large())?;
+            // Linux aligns a map to huge pages only if it is a multiple of them; otherwise two of them
+            // may be lost, which are all of a map of 4 MB.
+            let whole = bytes.checked_next_multiple_of(LARGE).unwrap_or(bytes);
+            let map = MmapMut::map_anon(whole).map_err(|_| too_large())?;
             #[cfg(target_os = "linux")]
-            // Only a hint: a kernel without huge pages is slower, but correct.
-            let _ = map.advise(memmap2::Advice::HugePage);
+            // Only a hint: a kernel without huge pages is slower, but correct. Not for the last, which
+            // would take memory that nobody uses.
+            let _ = map.advise_range(memmap2::Advice::HugePage, 0, bytes / LARGE * LARGE);
             Memory::Large(map)
         };
         Ok(Self { len, memory })
