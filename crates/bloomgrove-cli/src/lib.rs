@@ -132,7 +132,36 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>) -> u8 {
     if !is_server {
         interrupt::catch();
     }
-    match run(args.noun) {
+    exit_code(run(args.noun))
+}
+
+/// What a command has printed, and its exit code.
+#[derive(Debug)]
+pub struct Captured {
+    /// The exit code.
+    pub code: u8,
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: Vec<u8>,
+}
+
+/// Runs a command line like [`run_words`], but returns what it prints, and never ends the process. Only for
+/// commands that print from one thread, take no input and end soon: nothing can interrupt them.
+pub fn run_captured(words: impl IntoIterator<Item = OsString>) -> Captured {
+    let (code, [out, err]) = output::captured(|| match Args::try_parse_from(words) {
+        Ok(args) => exit_code(run(args.noun)),
+        Err(error) => {
+            output::complain(format_args!("{}", error.to_string().trim_end()));
+            2
+        }
+    });
+    Captured { code, out, err }
+}
+
+/// Reports the error of a command, and returns its exit code.
+fn exit_code(outcome: anyhow::Result<Outcome>) -> u8 {
+    match outcome {
         Ok(Outcome::Yes) => 0,
         Ok(Outcome::No) => 1,
         Ok(Outcome::Incomplete) => 2,

@@ -78,6 +78,21 @@ mod _bloomgrove {
         py.detach(|| bloomgrove_cli::run_words(words))
     }
 
+    /// Runs a command that takes no input and ends soon in this process, and returns its exit code and what it
+    /// has printed to standard output and to standard error.
+    #[pyfunction]
+    fn ask_tool(
+        py: Python<'_>,
+        words: Vec<std::ffi::OsString>,
+    ) -> (
+        u8,
+        std::borrow::Cow<'static, [u8]>,
+        std::borrow::Cow<'static, [u8]>,
+    ) {
+        let said = py.detach(|| bloomgrove_cli::run_captured(words));
+        (said.code, said.out.into(), said.err.into())
+    }
+
     /// Checks every byte of a file.
     #[pyfunction]
     fn verify(py: Python<'_>, path: std::path::PathBuf) -> error::Outcome<()> {

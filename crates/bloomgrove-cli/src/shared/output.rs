@@ -1,5 +1,6 @@
 //! What commands print: lines and tables for people, JSON for programs.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
@@ -11,9 +12,41 @@ use serde_json::{Value, json};
 /// is an error, a closed pipe is not.
 pub(crate) struct Output(BufWriter<Stdout>);
 
-/// Standard output. Its errors say so, since they pass through code that reads files, and adds
-/// their names to errors.
-pub(crate) struct Stdout(StdoutLock<'static>);
+/// Standard output, or what stands for it in [`captured`]. Its errors say so, since they pass through
+/// code that reads files, and adds their names to errors.
+pub(crate) struct Stdout(Option<StdoutLock<'static>>);
+
+thread_local! {
+    /// What this thread has printed to standard output and to standard error, while it is captured.
+    static CAPTURED: RefCell<Option<[Vec<u8>; 2]>> = const { RefCell::new(None) };
+}
+
+/// Runs a command whose output is for another part of this process, and returns what it has printed
+/// from this thread to standard output and to standard error.
+pub(crate) fn captured<R>(command: impl FnOnce() -> R) -> (R, [Vec<u8>; 2]) {
+    /// Ends it, even if the command panics.
+    struct Capture;
+    impl Drop for Capture {
+        fn drop(&mut self) {
+            CAPTURED.take();
+        }
+    }
+    CAPTURED.set(Some(Default::default()));
+    let _capture = Capture;
+    let result = command();
+    (result, CAPTURED.take().unwrap_or_default())
+}
+
+/// Adds to what is captured; returns false if nothing is.
+fn capture(stream: usize, bytes: &[u8]) -> bool {
+    CAPTURED.with_borrow_mut(|captured| match captured {
+        Some(streams) => {
+            streams[stream].extend_from_slice(bytes);
+            true
+        }
+        None => false,
+    })
+}
 
 /// An error of standard output.
 #[derive(Debug)]
@@ -29,17 +62,27 @@ impl std::error::Error for Unwritten {}
 
 impl Stdout {
     pub(crate) fn new() -> Self {
-        Self(io::stdout().lock())
+        let is_captured = CAPTURED.with_borrow(Option::is_some);
+        Self((!is_captured).then(|| io::stdout().lock()))
     }
 }
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(unwritten)
+        match &mut self.0 {
+            Some(stdout) => stdout.write(bytes).map_err(unwritten),
+            None => {
+                capture(0, bytes);
+                Ok(bytes.len())
+            }
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(unwritten)
+        match &mut self.0 {
+            Some(stdout) => stdout.flush().map_err(unwritten),
+            None => Ok(()),
+        }
     }
 }
 
@@ -148,8 +191,10 @@ pub(crate) fn summary(
 
 /// A message to standard error. If that fails too, nothing can be done.
 pub(crate) fn complain(message: fmt::Arguments<'_>) {
-    let message = without_numbers(&message.to_string());
-    let _ = writeln!(io::stderr(), "bloomgrove: {message}");
+    let line = format!("bloomgrove: {}\n", without_numbers(&message.to_string()));
+    if !capture(1, line.as_bytes()) {
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// Omits the numbers that Rust adds to the system's errors: "No such file or directory (os error 2)".

@@ -4,8 +4,8 @@
     found = lake.which("events/", ["157410d7cb501245"], column="trace_id")
     rows = polars.scan_parquet([file.path for file in found])
 
-The command-line tool does the work (`bloomgrove lake`), in a process of its own; what it warns about, such as files that
-have changed, is a RuntimeWarning.
+The command-line tool does the work (`bloomgrove lake`): in a process of its own, except for `which`, which takes
+milliseconds. What it warns about, such as files that have changed, is a RuntimeWarning.
 """
 
 import datetime
@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ._tool import StrPath, run
+from ._tool import StrPath, ask, run
 
 __all__ = ["File", "index", "info", "sync", "which"]
 
@@ -80,10 +80,7 @@ def which(
         return []
     options = [f"--column={column}"] if column is not None else []
     options += ["--trust"] * trust
-    if files is None and not any("\n" in text for text in texts):
-        found = _run("which", table, [*options, "--keys-from=-"], files, index, lines=texts)
-    else:
-        found = _run("which", table, options, files, index, values=texts)
+    found = _run("which", table, options, files, index, values=texts)
     return [
         File(file["path"], None if file["row_groups"] is None else tuple(file["row_groups"])) for file in found["files"]
     ]
@@ -105,15 +102,16 @@ def _run(
     options: list[str],
     files: "Iterable[StrPath] | None",
     index: "StrPath | None",
-    lines: "list[str] | None" = None,
     values: Iterable[str] = (),
 ) -> dict[str, Any]:
     arguments: list[StrPath] = ["lake", verb, "--json", *options]
     if index is not None:
         arguments.append(f"--index={os.fspath(index)}")
+    answer: dict[str, Any]
     if files is not None:
-        arguments.append("--files-from=-")
-        lines = [os.fspath(file) for file in files]
-    answers = run([*arguments, "--", table, *values], lines)
-    answer: dict[str, Any] = answers[0]
+        (answer,) = run([*arguments, "--files-from=-", "--", table, *values], [os.fspath(file) for file in files])
+    elif verb == "which":
+        (answer,) = ask([*arguments, "--", table, *values])
+    else:
+        (answer,) = run([*arguments, "--", table, *values])
     return answer
