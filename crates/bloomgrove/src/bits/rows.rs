@@ -207,6 +207,86 @@ impl Backend {
     }
 }
 
+/// Same as [`common`] for all columns of rows of `W` words.
+///
+/// # Panics
+/// If a row is not in `words`.
+#[inline(always)]
+pub(crate) fn common_of_few<const W: usize>(words: &[u64], rows: &[u64]) -> [u64; W] {
+    let mut common = [!0; W];
+    for &row in rows {
+        let row: &[u64] = &words[row as usize * W..][..W];
+        for (common, word) in common.iter_mut().zip(row) {
+            *common &= word;
+        }
+    }
+    common
+}
+
+/// Same as [`common`] for rows of `columns` columns, a power of two below 64, one after the other from the
+/// lowest bit of each word on.
+///
+/// # Panics
+/// If a row is not in `words`.
+#[inline(always)]
+pub(crate) fn common_of_narrow(words: &[u64], columns: usize, rows: &[u64]) -> u64 {
+    match columns {
+        // A row is an integer: one load, and no shifts.
+        8 => rows
+            .iter()
+            .fold(u8::MAX, |common, &row| {
+                common & u8::rows(words)[u8::place(row)]
+            })
+            .into(),
+        16 => rows
+            .iter()
+            .fold(u16::MAX, |common, &row| {
+                common & u16::rows(words)[u16::place(row)]
+            })
+            .into(),
+        32 => rows
+            .iter()
+            .fold(u32::MAX, |common, &row| {
+                common & u32::rows(words)[u32::place(row)]
+            })
+            .into(),
+        _ => rows.iter().fold((1 << columns) - 1, |common, &row| {
+            let bit = row as usize * columns;
+            common & words[bit / 64] >> (bit % 64)
+        }),
+    }
+}
+
+/// An integer that is a row of a narrow matrix.
+trait NarrowRow: Sized {
+    /// Returns all rows in these words.
+    fn rows(words: &[u64]) -> &[Self];
+    /// Returns the place of a row among them.
+    fn place(row: u64) -> usize;
+}
+
+macro_rules! narrow_rows {
+    ($($int:ty)*) => {$(
+        impl NarrowRow for $int {
+            #[inline(always)]
+            fn rows(words: &[u64]) -> &[Self] {
+                const IN_WORD: usize = size_of::<u64>() / size_of::<$int>();
+                // SAFETY: the same memory, all of it initialized, as integers that need no greater alignment
+                // and can have any value.
+                unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), words.len() * IN_WORD) }
+            }
+
+            #[inline(always)]
+            fn place(row: u64) -> usize {
+                // In a word, the lowest bits come first or last.
+                let flip = if cfg!(target_endian = "big") { 8 / size_of::<$int>() - 1 } else { 0 };
+                row as usize ^ flip
+            }
+        }
+    )*};
+}
+narrow_rows!(u8 u16 u32);
+
 /// Transposes a square of 64 by 64 bits.
 pub(crate) fn transpose(square: &mut [u64; 64]) {
     let mut size = 32;

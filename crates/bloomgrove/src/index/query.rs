@@ -436,10 +436,13 @@ impl<'a> View<'a> {
             let before = sets.len();
             segment.search(positions, live, tally, |word, found| {
                 each_bit(self.alive(segment, word, found), |place| {
-                    // Dense filters have many false positives: growing by the usual factor of two
-                    // takes a tenth of their time.
                     if sets.len() == sets.capacity() {
-                        sets.reserve(sets.len() * 3);
+                        // Most keys are in few sets. But dense filters have many false positives: growing
+                        // by the usual factor of two takes a tenth of their time.
+                        match sets.len() {
+                            0 => sets = Vec::with_capacity(4),
+                            len => sets.reserve(len * 3),
+                        }
                     }
                     sets.push(segment.set(word * 64 + place));
                 });

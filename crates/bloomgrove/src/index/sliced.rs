@@ -139,7 +139,7 @@ impl Sliced {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn search(
         &self,
         positions: &[u64],
@@ -147,33 +147,53 @@ impl Sliced {
         tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
     ) {
+        if self.blocks.count > FEW {
+            return self.search_many_blocks(positions, live, tally, each);
+        }
         let mut blocks = 0;
-        let mut look = |block: usize| {
+        let words = self.summary.blocks(
+            positions,
+            #[inline(always)]
+            |block| {
+                blocks += 1;
+                tally.test(live.get(block..=block).unwrap_or_default());
+                let found = self.look(block, positions, live);
+                found == 0 || each(block, found)
+            },
+        );
+        tally.read(words + blocks * positions.len() as u64);
+    }
+
+    /// Same as [`search`](Self::search), where several blocks are likely: their words are fetched at once, while
+    /// they wait here.
+    #[inline(never)]
+    fn search_many_blocks(
+        &self,
+        positions: &[u64],
+        live: &[u64],
+        tally: &mut impl Tally,
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) {
+        let mut blocks = 0;
+        let mut look = |block: u32| {
+            let block = block as usize;
             blocks += 1;
             tally.test(live.get(block..=block).unwrap_or_default());
-            match self.look(block, positions, live) {
-                0 => true,
-                found => each(block, found),
+            let found = self.look(block, positions, live);
+            found == 0 || each(block, found)
+        };
+        let (mut waiting, mut count, mut go_on) = ([0; WAITING], 0, true);
+        let words = self.summary.blocks(positions, |block| {
+            self.prefetch(block, positions);
+            waiting[count] = block as u32;
+            count += 1;
+            if count == WAITING {
+                go_on = waiting.into_iter().all(&mut look);
+                count = 0;
             }
-        };
-        let words = if self.blocks.count <= FEW {
-            self.summary.blocks(positions, look)
-        } else {
-            // Several blocks are likely: their words are fetched at once, while they wait here.
-            let (mut waiting, mut count, mut go_on) = ([0u32; WAITING], 0, true);
-            let words = self.summary.blocks(positions, |block| {
-                self.prefetch(block, positions);
-                waiting[count] = block as u32;
-                count += 1;
-                if count == WAITING {
-                    go_on = waiting.iter().all(|&block| look(block as usize));
-                    count = 0;
-                }
-                go_on
-            });
-            let _ = go_on && waiting[..count].iter().all(|&block| look(block as usize));
-            words
-        };
+            go_on
+        });
+        let _ = go_on && waiting[..count].iter().all(|&block| look(block));
         tally.read(words + blocks * positions.len() as u64);
     }
 
@@ -414,9 +434,8 @@ impl Summary {
 
     /// Calls `each` for every block that has all positions, until it returns false. Returns the
     /// number of words read.
-    #[inline]
+    #[inline(always)]
     fn blocks(&self, positions: &[u64], mut each: impl FnMut(usize) -> bool) -> u64 {
-        let words = self.words.as_ref();
         let mut all = |at: usize, mut found: u64| {
             while found != 0 {
                 if !each(at * 64 + found.trailing_zeros() as usize) {
@@ -426,25 +445,39 @@ impl Summary {
             }
             true
         };
-        if self.stride >= 64 {
-            return bits::common(words, self.stride / 64, positions, (), all);
+        let words = self.words.as_ref();
+        let width = self.stride / 64;
+        // Rows of a few words are intersected in registers, before anything is done with the blocks.
+        let mut few = [0; 4];
+        match width {
+            0 => few[0] = bits::common_of_narrow(words, self.stride, positions),
+            1 => few[..1].copy_from_slice(&bits::common_of_few::<1>(words, positions)),
+            2 => few[..2].copy_from_slice(&bits::common_of_few::<2>(words, positions)),
+            3 => few[..3].copy_from_slice(&bits::common_of_few::<3>(words, positions)),
+            4 => few = bits::common_of_few(words, positions),
+            _ => return bits::common(words, width, positions, (), all),
         }
-        let shift = self.stride.trailing_zeros();
-        let found = positions.iter().fold((1 << self.stride) - 1, |found, &p| {
-            let bit = (p as usize) << shift;
-            found & words[bit / 64] >> (bit % 64)
-        });
-        all(0, found);
-        positions.len() as u64
+        for (at, found) in few.into_iter().take(width.max(1)).enumerate() {
+            if !all(at, found) {
+                break;
+            }
+        }
+        (positions.len() * width.max(1)) as u64
     }
 
     #[inline]
     fn prefetch(&self, positions: &[u64]) {
         let words = self.words.as_ref();
+        let width = self.stride / 64;
         for &position in positions {
             let first = position as usize * self.stride / 64;
-            for line in (first..first + self.stride.div_ceil(64)).step_by(8) {
-                bits::prefetch(words, line);
+            bits::prefetch(words, first);
+            if width > 1 {
+                for line in (LINE_WORDS..width).step_by(LINE_WORDS) {
+                    bits::prefetch(words, first + line);
+                }
+                // It may be in another line.
+                bits::prefetch(words, first + width - 1);
             }
         }
     }
