@@ -38,11 +38,11 @@ fn a_file_cut_anywhere_is_an_error() {
     let whole = std::fs::read(shop.path("whole.parquet")).unwrap();
     for len in 0..whole.len() {
         shop.write("cut.parquet", &whole[..len]);
-        shop.run("filter build cut.parquet --column k -o f.grove")
+        shop.run_here("filter build ./cut.parquet --column k -o ./f.grove")
             .fails_with(&["cut.parquet"]);
         // The front or the middle missing, the end in place.
         shop.write("cut.parquet", &whole[whole.len() - len..]);
-        shop.run("filter build cut.parquet --column k -o f.grove")
+        shop.run_here("filter build ./cut.parquet --column k -o ./f.grove")
             .fails_with(&["cut.parquet"]);
     }
     assert!(!shop.path("f.grove").exists());
@@ -99,7 +99,8 @@ fn flip_bits(shop: &Shop, flips: impl Fn(usize) -> Vec<u8>, right: impl Fn(Vec<&
             let mut bytes = whole.clone();
             bytes[at] ^= flip;
             shop.write("f.parquet", bytes);
-            let said = shop.run("filter check --json k.grove --keys-from f.parquet --column k");
+            let said =
+                shop.run_here("filter check --json ./k.grove --keys-from ./f.parquet --column k");
             let clear = said.code == Some(2) && said.err.contains("f.parquet: ");
             let answered = matches!(said.code, Some(0 | 1)) && right(said.out.lines().collect());
             assert!(answered || clear, "byte {at} ^ {flip}: {said:?}");
