@@ -13,9 +13,10 @@ Here jobs run in five lanes, one job at a time in each:
   computing the tests that compute
   cargo     the linter, the documentation, and the code in it. Cargo locks its directory, so they cannot run at once
 
-The last two run at a lower priority: they use the processors while the others wait, some of which measure time. All start
-when everything is compiled, since a test may be compiled before the program that it runs. Meanwhile, what the scripts need
-from PyPI is installed.
+The last two run at a lower priority: they use the processors while the others wait, some of which measure time. Of these
+two, cargo comes first, since it has the longest chain of jobs that use only one processor. All start when everything is
+compiled, since a test may be compiled before the program that it runs. Meanwhile, what the scripts need from PyPI is
+installed.
 """
 import json
 import os
@@ -30,8 +31,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ALL = ["--workspace", "--all-features"]
-# Those of tests/ that need packages from PyPI.
-ENVIRONMENTS = ["api", "lake", "python", "spark"]
+# Those of tests/ that list packages from PyPI.
+ENVIRONMENTS = ["api", "python", "spark"]
 # The tests of these packages compute; those of the others wait.
 COMPUTING = {"bench-compare", "bloomgrove", "bloomgrove-render", "bloomgrove-trees", "bloomgrove-units", "experiments"}
 
@@ -42,7 +43,8 @@ class Job:
     command: list
     directory: Path = ROOT
     environment: dict = field(default_factory=dict)
-    nice: bool = False
+    # As for the command `nice`: the higher, the later.
+    nice: int = 0
 
 
 class Lane(threading.Thread):
@@ -67,7 +69,7 @@ class Lane(threading.Thread):
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
             self.child = subprocess.Popen(
-                (["nice", "-n", "5"] if job.nice else []) + job.command,
+                ["nice", "-n", str(job.nice), *job.command],
                 cwd=job.directory, env=os.environ | job.environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )
@@ -114,7 +116,7 @@ def test(message):
         command=[message["executable"], "--quiet"],
         directory=directory,
         environment={"CARGO_MANIFEST_DIR": str(directory)},
-        nice=directory.name in COMPUTING,
+        nice=10 if directory.name in COMPUTING else 0,
     )
 
 
@@ -136,12 +138,12 @@ def cargo_jobs():
         Job("doctests", ["cargo", "test", *ALL, "--doc", "--quiet"]),
     ]
     for job in jobs:
-        job.nice = True
+        job.nice = 5
     return jobs
 
 
 def main():
-    installs = Lane([Job(f"installing for {name}", ["tests/python.sh", name], nice=True) for name in ENVIRONMENTS])
+    installs = Lane([Job(f"installing for {name}", ["tests/python.sh", name], nice=5) for name in ENVIRONMENTS])
     installs.start()
     tests = build()
     installs.join()

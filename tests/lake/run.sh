@@ -10,7 +10,7 @@ root=$(cd "$here/../.." && pwd)
 
 program=${1:-}
 [ -n "$program" ] || program=$("$root/tests/program.sh")
-tools=$("$root/tests/python.sh" lake)
+tools=$("$root/tests/python.sh" python)
 
 export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$tools/compiled
 "$tools/bin/python" "$here/s3.py" "$program" "$root/examples/events"

@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// The number of files in the table of --spark
     #[arg(long, default_value_t = 2000)]
     files: u64,
+    /// The number of rows in each of these files
+    #[arg(long, default_value_t = 20_000)]
+    file_rows: u64,
     /// The repository, or a wheel, to install
     #[arg(long, value_name = "FILE", default_value = ".")]
     package: PathBuf,
@@ -58,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&directory)?;
     let python = environment(&directory, &args.package, args.spark)?;
     if args.spark {
-        return spark(&directory, &python, args.files);
+        return spark(&directory, &python, args.files, args.file_rows);
     }
     let script = directory.join("driver.py");
     std::fs::write(&script, DRIVER)?;
@@ -93,15 +96,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     race(args, &mut driver, &file, &queries)
 }
 
-/// 20 million rows of 1,000 groups; a table of `files` files.
-fn spark(directory: &Path, python: &Path, files: u64) -> Result<()> {
+/// 20 million rows of 1,000 groups; a table of `files` files of `rows` rows.
+fn spark(directory: &Path, python: &Path, files: u64, rows: u64) -> Result<()> {
     let script = directory.join("spark.py");
     std::fs::write(&script, SPARK)?;
     let mut command = Command::new(python);
-    command
-        .arg(&script)
-        .arg(directory)
-        .args(["20000000", "1000", &files.to_string()]);
+    command.arg(&script).arg(directory).args([
+        "20000000",
+        "1000",
+        &files.to_string(),
+        &rows.to_string(),
+    ]);
     match command.env("PYSPARK_PYTHON", python).status()? {
         done if done.success() => Ok(()),
         done => Err(format!("spark.py: {done}").into()),
