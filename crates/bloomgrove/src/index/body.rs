@@ -174,13 +174,11 @@ impl Body {
     pub(super) fn filter(&self, slot: usize, rows: usize) -> Result<Words, Error> {
         let mut words = Words::zeroed(rows.div_ceil(64))?;
         match self {
-            Body::Plain(body) => body.copy(slot, 0..rows.div_ceil(64), rows, words.as_mut()),
+            Body::Plain(body) => body.copy(slot, 0..rows.div_ceil(64), words.as_mut()),
             Body::Sealed(body) => {
                 let mut block = Words::zeroed(rows)?;
                 body.block(slot / 64, block.as_mut());
-                gather(words.as_mut(), rows, |row| {
-                    block.as_ref()[row] >> (slot % 64) & 1
-                });
+                gather(words.as_mut(), block.as_ref().iter().copied(), slot % 64);
             }
         }
         Ok(words)
@@ -325,21 +323,19 @@ impl Plain {
     }
 
     /// Copies some words of one filter.
-    pub(super) fn copy(&self, slot: usize, words: Range<usize>, rows: usize, out: &mut [u64]) {
-        if let Plain::Loose(body) = self {
-            return out.copy_from_slice(&body.filter(slot)[words]);
+    pub(super) fn copy(&self, slot: usize, words: Range<usize>, out: &mut [u64]) {
+        match self {
+            Plain::Loose(body) => out.copy_from_slice(&body.filter(slot)[words]),
+            Plain::Flat(body) => body.copy(slot, words.start * 64, out),
+            Plain::Sliced(body) => body.copy(slot, words.start * 64, out),
         }
-        let first = words.start * 64;
-        gather(out, rows - first, |row| {
-            u64::from(self.get(slot, (first + row) as u64))
-        });
     }
 }
 
-/// Fills words with the bits that `bit` returns for each row.
-fn gather(words: &mut [u64], rows: usize, bit: impl Fn(usize) -> u64) {
-    for (at, word) in words.iter_mut().enumerate() {
-        let rows = at * 64..rows.min(at * 64 + 64);
-        *word = rows.fold(0, |word, row| word | bit(row) << (row % 64));
+/// Fills words with one bit of each row, given the words that contain it.
+pub(super) fn gather(out: &mut [u64], mut rows: impl Iterator<Item = u64>, bit: usize) {
+    for word in out {
+        let rows = rows.by_ref().take(64).enumerate();
+        *word = rows.fold(0, |word, (at, row)| word | (row >> bit & 1) << at);
     }
 }

@@ -27,6 +27,7 @@
 
 use std::ops::Range;
 
+use super::body::gather;
 use super::work::Tally;
 use crate::Error;
 use crate::bits;
@@ -218,6 +219,22 @@ impl Flat {
         let (panel, column) = self.place(slot);
         let Panel { row_bits, words } = &self.panels[panel];
         bits::get(words.as_ref(), position * *row_bits as u64 + column as u64)
+    }
+
+    /// Copies words of one filter, from this position on.
+    pub(super) fn copy(&self, slot: usize, first: usize, out: &mut [u64]) {
+        let (panel, column) = self.place(slot);
+        let panel = &self.panels[panel];
+        match panel.row_bits {
+            0..64 => {
+                let rows = first as u64..self.rows as u64;
+                gather(out, rows.map(|row| panel.row(row)), column);
+            }
+            bits => {
+                let rows = panel.words.as_ref().chunks_exact(bits / 64).skip(first);
+                gather(out, rows.map(|row| row[column / 64]), column % 64);
+            }
+        }
     }
 
     /// Appends 64 filters at once, or the last `count`.

@@ -177,8 +177,7 @@ impl SharedIndex {
             let Some(body) = segment.plain() else {
                 return Ok(None);
             };
-            let rows = params.bits() as usize;
-            body.copy(place.slot, part.clone(), rows, &mut words.as_mut()[part]);
+            body.copy(place.slot, part.clone(), &mut words.as_mut()[part]);
         }
         Filter::from_words(params, words).map(Some)
     }

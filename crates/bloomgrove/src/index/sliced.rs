@@ -27,6 +27,7 @@
 
 use std::ops::Range;
 
+use super::body::gather;
 use super::work::{Batch, Tally};
 use crate::Error;
 use crate::bits::{self, LINE_WORDS};
@@ -339,6 +340,12 @@ impl Sliced {
     pub(super) fn get(&self, slot: usize, position: u64) -> bool {
         let words = self.blocks.get(slot / 64).unwrap_or(&[]);
         words[position as usize] >> (slot % 64) & 1 != 0
+    }
+
+    /// Copies words of one filter, from this position on.
+    pub(super) fn copy(&self, slot: usize, first: usize, out: &mut [u64]) {
+        let words = self.blocks.get(slot / 64).unwrap_or(&[]);
+        gather(out, words[first..].iter().copied(), slot % 64);
     }
 
     pub(super) fn put_block(&mut self, block: usize, from: &[u64]) -> Result<(), Error> {
