@@ -206,8 +206,7 @@ impl Lists {
         for keys in keys.chunks(1 << 12) {
             for sets in index.which_many(keys).iter() {
                 if by_number {
-                    self.numbers
-                        .extend(sets.iter().map(|set| u64::from(set.id())));
+                    self.numbers.extend(sets.map(|set| u64::from(set.id())));
                     self.ends.push(offset(self.numbers.len())?);
                     continue;
                 }

@@ -68,9 +68,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         start.elapsed() / keys.len() as u32
     );
     assert_eq!(answers.iter().map(|sets| sets.len()).sum::<usize>(), named);
-    for (key, sets) in keys.iter().zip(answers.iter()) {
+    for (key, mut sets) in keys.iter().zip(answers.iter()) {
         let own = format!("set-{}", key / items);
-        assert!(sets.iter().any(|set| set.name() == own.as_bytes()));
+        assert!(sets.any(|set| set.name() == own.as_bytes()));
     }
     let expected = index.view().expected_false();
     let wrong = (named - keys.len()) as f64 / keys.len() as f64;

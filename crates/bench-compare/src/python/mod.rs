@@ -122,7 +122,7 @@ fn race(args: &Args, driver: &mut Driver, file: &Path, queries: &[u64]) -> Resul
         let start = Instant::now();
         let answers = index.which_many(queries);
         let took = start.elapsed().as_secs_f64();
-        let found: usize = answers.iter().map(<[_]>::len).sum();
+        let found: usize = answers.iter().map(|sets| sets.len()).sum();
         let mut turns = vec![took];
         for form in ["names", "numbers"] {
             let answer: (f64, usize) = serde_json::from_str(&driver.ask(form)?)?;

@@ -109,7 +109,7 @@ pub(crate) fn run(mut args: Args) -> Result<Outcome> {
             if extraction.is_searched() {
                 for line in lines {
                     let sets = lookup::meeting(&view, &lookup::needed(&extraction, line)?);
-                    any |= print_one(&mut output, args.form, line, &sets, &stale)?;
+                    any |= print_one(&mut output, args.form, line, sets.into_iter(), &stale)?;
                 }
                 continue;
             }
@@ -173,10 +173,10 @@ fn print_one<'i>(
     output: &mut Output,
     form: Form,
     key: &[u8],
-    sets: &[Set<'i>],
+    sets: impl Iterator<Item = Set<'i>>,
     stale: &Stale<'i>,
 ) -> Result<bool> {
-    let mut names: Vec<&[u8]> = sets.iter().map(|set| set.name()).collect();
+    let mut names: Vec<&[u8]> = sets.map(|set| set.name()).collect();
     let deleted = stale.correct(&mut names);
     let more = match form.json {
         true => stale.json(&deleted),

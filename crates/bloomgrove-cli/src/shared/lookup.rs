@@ -27,18 +27,16 @@ pub(crate) fn meeting<'i>(index: &View<'i>, needed: &Needed) -> Vec<Set<'i>> {
     keys.sort_unstable();
     keys.dedup();
     let answers = index.which_many(&keys);
-    let mut of_key: BTreeMap<&[u8], &[Set<'i>]> = BTreeMap::new();
+    let mut of_key: BTreeMap<&[u8], Vec<Set<'i>>> = BTreeMap::new();
     for (key, sets) in keys.iter().zip(answers.iter()) {
-        of_key.insert(key, sets);
+        of_key.insert(key, sets.collect());
     }
     evaluate(needed, &of_key)
 }
 
-fn evaluate<'i>(needed: &Needed, of_key: &BTreeMap<&[u8], &[Set<'i>]>) -> Vec<Set<'i>> {
+fn evaluate<'i>(needed: &Needed, of_key: &BTreeMap<&[u8], Vec<Set<'i>>>) -> Vec<Set<'i>> {
     match needed {
-        Needed::Key(key) => of_key
-            .get(&key[..])
-            .map_or(Vec::new(), |sets| sets.to_vec()),
+        Needed::Key(key) => of_key.get(&key[..]).cloned().unwrap_or_default(),
         // Conditions within others are never unknown.
         Needed::All(all) => {
             let mut all = all.iter().map(|one| evaluate(one, of_key));

@@ -134,7 +134,8 @@ impl Found {
         let mut found = Self::default();
         for (key, sets) in answers.iter().enumerate() {
             let mut ends = Vec::with_capacity(sets.len());
-            for name in sets.iter().map(text) {
+            for set in sets {
+                let name = text(&set);
                 if found.text.len() + name.len() > room {
                     break;
                 }
@@ -339,7 +340,7 @@ impl Coordinator {
     pub(super) fn names_of(&self, key: &str) -> Vec<String> {
         let index = self.shared.index.read();
         let sets = index.view().which_some(&[key], usize::MAX, |_| true);
-        sets[0].iter().map(|set| text(set).to_owned()).collect()
+        sets.sets(0).map(|set| text(&set).to_owned()).collect()
     }
 
     fn count(&self, answers: &[api::Answer]) {

@@ -44,7 +44,9 @@ pub(crate) use line::{LANES, LINE_BITS, Pattern, Slot};
 pub(crate) use packed::{Packer, packed_get, packed_words, width_of};
 pub(crate) use pipeline::Size;
 pub use pipeline::Walk;
-pub(crate) use rows::{Mask, common, common_of_few, common_of_narrow, unweave, weave};
+pub(crate) use rows::{
+    Mask, Rows, common, common_of_few, common_of_narrow, prefetch_rows, unweave, weave,
+};
 pub(crate) use shared::SharedWords;
 pub use single::Independent;
 pub(crate) use single::{contains_line, contains_walk, insert_line, insert_walk};

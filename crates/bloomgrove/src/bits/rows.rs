@@ -60,6 +60,30 @@ impl Mask for &[u64] {
     }
 }
 
+/// The rows of a key to intersect, and what to prefetch meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'r> {
+    own: &'r [u64],
+    later: Option<&'r [u64]>,
+}
+
+impl<'r> Rows<'r> {
+    /// The rows of one key. What is read soon is prefetched.
+    pub(crate) fn alone(own: &'r [u64]) -> Self {
+        Self { own, later: None }
+    }
+
+    /// The rows of one key of many, which have been prefetched, and those of a later one, to be prefetched.
+    /// This keeps the memory busy while columns are listed, and never too busy: if all rows were
+    /// requested at once, the processor would wait for most of the requests.
+    pub(crate) fn before(own: &'r [u64], later: &'r [u64]) -> Self {
+        Self {
+            own,
+            later: Some(later),
+        }
+    }
+}
+
 /// Calls `each(word, bits)` for every word of the columns that all `rows` share and `mask`
 /// keeps, until it returns false. A row is `width` words. Returns the number of words read: a
 /// chunk is abandoned as soon as its intersection is empty.
@@ -69,24 +93,28 @@ impl Mask for &[u64] {
 pub(crate) fn common(
     words: &[u64],
     width: usize,
-    rows: &[u64],
+    rows: Rows<'_>,
     mask: impl Mask,
     each: impl FnMut(usize, u64) -> bool,
 ) -> u64 {
     Backend::best().common(words, width, rows, mask, each)
 }
 
-/// Prefetches what [`common`] reads first.
+/// Prefetches the first `count` words of rows.
 #[inline(always)]
-pub(crate) fn prefetch_rows(words: &[u64], width: usize, rows: &[u64]) {
+pub(crate) fn prefetch_rows(words: &[u64], width: usize, rows: &[u64], count: usize) {
     for &row in rows {
-        let start = row as usize * width;
-        for ahead in (0..width.min(AHEAD)).step_by(CHUNK) {
-            super::prefetch(words, start + ahead);
-        }
-        // The last word may be in a separate cache line.
-        super::prefetch(words, start + width.min(AHEAD) - 1);
+        prefetch_words(words, row as usize * width, width.min(count));
     }
+}
+
+#[inline(always)]
+fn prefetch_words(words: &[u64], start: usize, count: usize) {
+    for ahead in (0..count).step_by(CHUNK) {
+        super::prefetch(words, start + ahead);
+    }
+    // The last word may be in a separate cache line.
+    super::prefetch(words, start + count - 1);
 }
 
 #[inline(always)]
@@ -112,16 +140,18 @@ fn and_rows<const N: usize>(
     tile: &mut [[u64; CHUNK]; N],
     words: &[u64],
     width: usize,
-    rows: &[u64],
+    rows: Rows<'_>,
     at: usize,
 ) -> u64 {
-    let is_far = at + AHEAD < width;
+    let is_far = rows.later.is_none() && at + AHEAD < width;
     let mut read = 0;
-    for (i, &row) in rows.iter().enumerate() {
+    for (i, &row) in rows.own.iter().enumerate() {
         let start = row as usize * width + at;
-        if is_far {
+        let later = rows.later.and_then(|later| later.get(i));
+        let later = later.map(|&row| row as usize * width + at);
+        if let Some(start) = later.or(is_far.then_some(start + AHEAD)) {
             for line in 0..N {
-                super::prefetch(words, start + AHEAD + line * CHUNK);
+                super::prefetch(words, start + line * CHUNK);
             }
         }
         let from = &words[start..start + N * CHUNK];
@@ -159,20 +189,23 @@ impl Backend {
         self,
         words: &[u64],
         width: usize,
-        rows: &[u64],
+        rows: Rows<'_>,
         mask: impl Mask,
         mut each: impl FnMut(usize, u64) -> bool,
     ) -> u64 {
         self.run(
             #[inline(always)]
             || {
-                if width > 1 {
-                    prefetch_rows(words, width, rows);
+                if width > 1 && rows.later.is_none() {
+                    prefetch_rows(words, width, rows.own, AHEAD);
                 }
                 let mut read = 0;
                 let mut at = 0;
                 while at + TILE * CHUNK <= width {
-                    let mut tile: [_; TILE] = std::array::from_fn(|i| mask.chunk(at + i * CHUNK));
+                    let mut tile = [[0; CHUNK]; TILE];
+                    for (i, line) in tile.iter_mut().enumerate() {
+                        *line = mask.chunk(at + i * CHUNK);
+                    }
                     read += and_rows(&mut tile, words, width, rows, at);
                     for (i, common) in tile.into_iter().enumerate() {
                         if !each_word(at + i * CHUNK, common, &mut each) {
@@ -191,12 +224,19 @@ impl Backend {
                 }
                 // Narrow rows are one cache line each: all are fetched at once, since waiting
                 // for one to be empty costs more than reading the others.
+                if let Some(later) = rows.later
+                    && at < width
+                {
+                    for &row in later {
+                        prefetch_words(words, row as usize * width + at, width - at);
+                    }
+                }
                 for at in at..width {
                     let mut common = mask.word(at);
-                    for &row in rows {
+                    for &row in rows.own {
                         common &= words[row as usize * width + at];
                     }
-                    read += rows.len() as u64;
+                    read += rows.own.len() as u64;
                     if common != 0 && !each(at, common) {
                         return read;
                     }

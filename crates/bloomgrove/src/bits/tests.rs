@@ -281,23 +281,30 @@ fn common_columns_are_those_that_every_row_has() {
                 &[0, 1, 2, 4, 5, 6, 8, 9],
                 &[],
             ] {
-                let mut found = vec![0; width];
-                let mut last = None;
-                let read = backend.common(&words, width, rows, &masks[..], |at, bits| {
-                    assert!(last.is_none_or(|last| last < at), "in order, each once");
-                    assert_ne!(bits, 0);
-                    (found[at], last) = (bits, Some(at));
-                    true
-                });
-                assert!(read <= (width * rows.len()) as u64);
-                for i in 0..width * 64 {
-                    let all = |row: &u64| bit(&words[*row as usize * width..], i);
-                    let wanted = bit(&masks, i) && rows.iter().all(all);
-                    assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
+                // What is prefetched makes no difference.
+                for own in [
+                    Rows::alone(rows),
+                    Rows::before(rows, &[7, 2]),
+                    Rows::before(rows, &[]),
+                ] {
+                    let mut found = vec![0; width];
+                    let mut last = None;
+                    let read = backend.common(&words, width, own, &masks[..], |at, bits| {
+                        assert!(last.is_none_or(|last| last < at), "in order, each once");
+                        assert_ne!(bits, 0);
+                        (found[at], last) = (bits, Some(at));
+                        true
+                    });
+                    assert!(read <= (width * rows.len()) as u64);
+                    for i in 0..width * 64 {
+                        let all = |row: &u64| bit(&words[*row as usize * width..], i);
+                        let wanted = bit(&masks, i) && rows.iter().all(all);
+                        assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
+                    }
                 }
                 // And it stops when told to.
                 let mut calls = 0;
-                backend.common(&words, width, rows, &masks[..], |_, _| {
+                backend.common(&words, width, Rows::alone(rows), &masks[..], |_, _| {
                     calls += 1;
                     false
                 });

@@ -159,7 +159,7 @@ impl Body {
                 return body.search_many(batch, live, scratch, each);
             }
             Body::Sealed(body) => return body.search_many(batch, live, scratch, each),
-            Body::Plain(Plain::Flat(body)) => body.prefetch(batch.positions),
+            Body::Plain(Plain::Flat(body)) => return body.search_many(batch, live, each),
             Body::Plain(Plain::Loose(body)) => batch.keys().for_each(|key| body.prefetch(key)),
         }
         for (key, positions) in batch.keys().enumerate() {

@@ -28,9 +28,9 @@
 use std::ops::Range;
 
 use super::body::gather;
-use super::work::Tally;
+use super::work::{Batch, Tally};
 use crate::Error;
-use crate::bits;
+use crate::bits::{self, Rows};
 use crate::format::Store;
 
 /// The largest number of words in a panel (256 MiB), which bounds the memory needed for building.
@@ -118,6 +118,16 @@ impl Flat {
             }
             return;
         }
+        self.search_panels(Rows::alone(positions), live, tally, each);
+    }
+
+    fn search_panels(
+        &self,
+        rows: Rows<'_>,
+        live: &[u64],
+        tally: &mut impl Tally,
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) {
         let mut first = 0;
         let mut go_on = true;
         for panel in &self.panels {
@@ -125,7 +135,7 @@ impl Flat {
             tally.read(bits::common(
                 panel.words.as_ref(),
                 width,
-                positions,
+                rows,
                 live.get(first..).unwrap_or_default(),
                 |at, found| {
                     go_on = each(first + at, found);
@@ -138,6 +148,42 @@ impl Flat {
             }
         }
         tally.test(&live[..first.min(live.len())]);
+    }
+
+    /// Calls `each(key, word, bits)` for every key of a batch. The rows of later keys are prefetched: of as
+    /// many as the cache has room for.
+    pub(super) fn search_many(
+        &self,
+        batch: Batch<'_>,
+        live: &[u64],
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        /// A part of the innermost cache, in words.
+        const ROOM: usize = 2 << 10;
+        let widths = self.panels.iter().map(|panel| panel.row_bits.div_ceil(64));
+        let ahead = ROOM / (batch.hashes * widths.sum::<usize>()).max(1);
+        if self.is_narrow() {
+            self.prefetch(batch.positions);
+        } else {
+            for positions in batch.keys().take(ahead) {
+                for panel in &self.panels {
+                    let width = panel.row_bits / 64;
+                    bits::prefetch_rows(panel.words.as_ref(), width, positions, width);
+                }
+            }
+        }
+        for (key, positions) in batch.keys().enumerate() {
+            let mut each = |word, found| {
+                each(key, word, found);
+                true
+            };
+            if ahead == 0 || self.is_narrow() {
+                self.search(positions, live, &mut (), each);
+            } else {
+                let later = batch.key(key + ahead).unwrap_or_default();
+                self.search_panels(Rows::before(positions, later), live, &mut (), &mut each);
+            }
+        }
     }
 
     /// Prefetches what a search will read first.

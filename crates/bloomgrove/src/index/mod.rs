@@ -26,6 +26,7 @@
 //! | file | contains |
 //! |---|---|
 //! | `mod.rs` | `Index`: classes of equal `Params`, each made of segments |
+//! | `answers.rs` | the answers for many keys, and their order |
 //! | `query.rs` | queries: which, which_many, count, any, at_least; `View`, `Scope`, `Figures` |
 //! | `change.rs` | add, remove, replace, rename, slices |
 //! | `bulk.rs` | `Builder`: filling an index before it is queried |
@@ -44,6 +45,7 @@
 //! | `file/whole.rs` | opening, saving and verifying an index |
 //! | `file/pack.rs`, `file/manifest.rs` | reading and writing segments, with bounded memory; the manifest in bytes |
 
+mod answers;
 mod arrange;
 mod body;
 mod bulk;
@@ -63,6 +65,7 @@ mod staged;
 mod update;
 mod work;
 
+pub use answers::Answers;
 pub use arrange::Duplicates;
 pub use body::Shape;
 pub use bulk::Builder;
@@ -70,7 +73,7 @@ pub use file::IndexFile;
 pub(crate) use file::check_file;
 pub use labels::{Set, SetId};
 pub use planner::{ShapeChoice, choose_shape};
-pub use query::{Answers, Figures, Scope, View};
+pub use query::{Figures, Scope, View};
 pub use shared::SharedIndex;
 
 use std::sync::OnceLock;

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::answers::{Answers, Found, Order, each_bit, sort};
 use super::labels::{Set, SetId};
 use super::segment::Segment;
 use super::work::{Batch, Tally, Work};
@@ -59,115 +60,6 @@ pub struct Figures {
 pub struct View<'a> {
     index: &'a Index,
     scope: Option<&'a Scope>,
-}
-
-/// The answers for many keys.
-#[derive(Clone, Debug)]
-pub struct Answers<'a> {
-    sets: Vec<Set<'a>>,
-    /// For each key, where its answer ends, and how many sets there are without a limit.
-    ends: Vec<(usize, usize)>,
-}
-
-impl<'a> Answers<'a> {
-    /// Returns how many sets may contain the key with this number, including those that a limit
-    /// left out.
-    ///
-    /// # Panics
-    /// If `key` is out of range.
-    pub fn count(&self, key: usize) -> usize {
-        self.ends[key].1
-    }
-
-    /// Iterates over the answers, key by key.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[Set<'a>]> {
-        (0..self.ends.len()).map(|key| &self[key])
-    }
-
-    fn for_keys(keys: usize) -> Self {
-        Self {
-            sets: Vec::new(),
-            ends: Vec::with_capacity(keys),
-        }
-    }
-
-    /// Adds what was found for the next `keys` keys.
-    fn take(&mut self, keys: usize, found: &mut Found<'a>, left_out: &[usize]) {
-        let mut found = found.in_order().iter().peekable();
-        for key in 0..keys as u32 {
-            let start = self.sets.len();
-            while let Some((_, set)) = found.next_if(|(own, _)| *own == key) {
-                self.sets.push(*set);
-            }
-            let end = self.sets.len();
-            self.ends.push((end, end - start + left_out[key as usize]));
-        }
-    }
-}
-
-/// The sets that may contain the key with this number, sorted by set number.
-impl<'a> std::ops::Index<usize> for Answers<'a> {
-    type Output = [Set<'a>];
-
-    fn index(&self, key: usize) -> &[Set<'a>] {
-        let start = key.checked_sub(1).map_or(0, |before| self.ends[before].0);
-        &self.sets[start..self.ends[key].0]
-    }
-}
-
-/// The sets found for some keys, with the number of the key.
-#[derive(Default)]
-struct Found<'a> {
-    sets: Vec<(u32, Set<'a>)>,
-    order: Order<'a>,
-}
-
-impl<'a> Found<'a> {
-    fn clear(&mut self) {
-        self.sets.clear();
-        self.order = Order::default();
-    }
-
-    #[inline(always)]
-    fn add(&mut self, key: u32, segment: &'a Segment, word: usize, bits: u64) {
-        each_bit(bits, |place| {
-            self.sets.push((key, segment.set(word * 64 + place)));
-        });
-    }
-
-    /// Returns them by key and id, each once.
-    fn in_order(&mut self) -> &[(u32, Set<'a>)] {
-        if !self.order.is_kept {
-            sort(&mut self.sets, |(key, set)| (*key, set.id()));
-        }
-        &self.sets
-    }
-}
-
-/// Whether sets were found in the order of their ids. Finding out afterwards would mean reading
-/// all their labels, which takes longer than the search if there are many.
-struct Order<'a> {
-    segment: Option<&'a Segment>,
-    is_kept: bool,
-}
-
-impl Default for Order<'_> {
-    fn default() -> Self {
-        Self {
-            segment: None,
-            is_kept: true,
-        }
-    }
-}
-
-impl<'a> Order<'a> {
-    /// Something was found in this segment. Within a segment, slots are found in order.
-    fn note(&mut self, segment: &'a Segment) {
-        self.is_kept &= match self.segment.replace(segment) {
-            None => segment.is_ascending(),
-            Some(before) => std::ptr::eq(before, segment),
-        };
-    }
 }
 
 /// Buffers for a batch, reused for the next one.
@@ -291,27 +183,7 @@ impl<'a> View<'a> {
 
     /// Same as [`Index::which_many`].
     pub fn which_many<K: Key>(&self, keys: &[K]) -> Answers<'a> {
-        self.all_found(&keys)
-    }
-
-    fn all_found(&self, keys: &dyn Keys) -> Answers<'a> {
-        let mut answers = Answers::for_keys(keys.len());
-        let mut found = Found::default();
-        let mut scratch = Scratch::default();
-        for batch in batches(keys) {
-            found.clear();
-            self.search_many(
-                keys,
-                batch.clone(),
-                &mut scratch,
-                &mut found,
-                |found, key, segment, word, bits| {
-                    found.add(key as u32, segment, word, bits);
-                },
-            );
-            answers.take(batch.len(), &mut found, &[0; BATCH]);
-        }
-        answers
+        self.answers(&keys, usize::MAX, |_| true)
     }
 
     /// Same as [`which_many`](Self::which_many), restricted to the sets for which `keep` returns
@@ -325,44 +197,55 @@ impl<'a> View<'a> {
         limit: usize,
         mut keep: impl FnMut(&Set<'_>) -> bool,
     ) -> Answers<'a> {
-        self.some_found(&keys, limit, &mut keep)
+        let keep: &mut dyn FnMut(&Set<'_>) -> bool = &mut keep;
+        self.answers(&keys, limit, keep)
     }
 
-    fn some_found(
+    fn answers(
         &self,
         keys: &dyn Keys,
         limit: usize,
-        keep: &mut dyn FnMut(&Set<'_>) -> bool,
+        mut keep: impl FnMut(&Set<'_>) -> bool,
     ) -> Answers<'a> {
-        let mut answers = Answers::for_keys(keys.len());
+        let only = self.only_segment();
+        let mut answers = Answers::new(keys.len(), only);
         let mut found = Found::default();
         let mut scratch = Scratch::default();
         for batch in batches(keys) {
-            found.clear();
             let (mut taken, mut left_out) = ([0; BATCH], [0; BATCH]);
             self.search_many(
                 keys,
                 batch.clone(),
                 &mut scratch,
-                &mut found,
-                |found, key, segment, word, mut bits| {
+                |key, segment, word, mut bits| {
                     each_bit(bits, |place| {
                         if !keep(&segment.set(word * 64 + place)) {
                             bits &= !(1 << place);
                         }
                     });
-                    let mut rest = bits;
-                    while rest != 0 && taken[key] < limit {
-                        taken[key] += 1;
-                        rest &= rest - 1;
+                    if limit < usize::MAX {
+                        let listed = lowest(bits, limit - taken[key]);
+                        taken[key] += listed.count_ones() as usize;
+                        left_out[key] += (bits & !listed).count_ones() as usize;
+                        bits = listed;
                     }
-                    found.add(key as u32, segment, word, bits & !rest);
-                    left_out[key] += rest.count_ones() as usize;
+                    match only {
+                        Some(_) => answers.add(batch.start + key, word, bits),
+                        None => found.add(key as u32, segment, word, bits),
+                    }
                 },
             );
-            answers.take(batch.len(), &mut found, &left_out);
+            answers.take(batch.start, &mut found, &left_out[..batch.len()]);
+            found.clear();
         }
         answers
+    }
+
+    /// The segment, if there is only one and its sets are in the order of their numbers.
+    fn only_segment(&self) -> Option<&'a Segment> {
+        let mut segments = (self.index.classes.iter()).flat_map(|class| &class.segments);
+        let only = segments.next().filter(|segment| segment.is_ascending());
+        only.filter(|_| segments.next().is_none())
     }
 
     /// Same as [`which_some`](Self::which_some), for the sets that may contain all of the keys. The
@@ -386,7 +269,6 @@ impl<'a> View<'a> {
             positions.clear();
             add_positions(params, keys, &mut positions);
             for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
-                let before = found.sets.len();
                 segment.search(&positions, live, &mut (), |word, bits| {
                     each_bit(self.alive(segment, word, bits), |place| {
                         if keep(&segment.set(word * 64 + place)) {
@@ -399,13 +281,10 @@ impl<'a> View<'a> {
                     });
                     true
                 });
-                if found.sets.len() > before {
-                    found.order.note(segment);
-                }
             }
         }
-        let mut answers = Answers::for_keys(1);
-        answers.take(1, &mut found, &[left_out]);
+        let mut answers = Answers::new(1, None);
+        answers.take(0, &mut found, &[left_out]);
         answers
     }
 
@@ -416,7 +295,7 @@ impl<'a> View<'a> {
         for keys in keys.chunks(1 << 12) {
             for sets in self.which_many(keys).iter() {
                 for set in sets {
-                    counts.entry(set.id()).or_insert((*set, 0)).1 += 1;
+                    counts.entry(set.id()).or_insert((set, 0)).1 += 1;
                 }
             }
         }
@@ -526,14 +405,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Calls `each(found, key, segment, word, bits)` for all keys of a batch. It adds to `found`.
+    /// Calls `each(key, segment, word, bits)` for all keys of a batch.
     fn search_many(
         &self,
         keys: &dyn Keys,
         batch: Range<usize>,
         scratch: &mut Scratch,
-        into: &mut Found<'a>,
-        mut each: impl FnMut(&mut Found<'a>, usize, &'a Segment, usize, u64),
+        mut each: impl FnMut(usize, &'a Segment, usize, u64),
     ) {
         for (c, Class { params, segments }) in self.index.classes.iter().enumerate() {
             if segments.is_empty() {
@@ -546,14 +424,9 @@ impl<'a> View<'a> {
                 hashes: params.hashes() as usize,
             };
             for (segment, live) in self.segments_of(c).filter(|(_, live)| !live.is_empty()) {
-                let before = into.sets.len();
                 segment.search_many(batch, live, &mut scratch.candidates, |key, word, found| {
-                    let found = self.alive(segment, word, found);
-                    each(into, key, segment, word, found);
+                    each(key, segment, word, self.alive(segment, word, found));
                 });
-                if into.sets.len() > before {
-                    into.order.note(segment);
-                }
             }
         }
     }
@@ -634,20 +507,14 @@ fn add_positions<K: Key>(params: &Params, keys: &[K], positions: &mut Vec<u64>) 
     }
 }
 
-/// Sorts what was found by `by`, each once. Every segment has found its own in order, so that there are
-/// runs to merge; and each label is read once, not for each comparison.
-fn sort<T: Copy, B: Ord + Copy>(found: &mut Vec<T>, by: impl Fn(&T) -> B) {
-    let mut sorted: Vec<(B, T)> = found.iter().map(|one| (by(one), *one)).collect();
-    sorted.sort_by_key(|(by, _)| *by);
-    sorted.dedup_by_key(|(by, _)| *by);
-    found.clear();
-    found.extend(sorted.iter().map(|(_, one)| *one));
-}
-
-#[inline(always)]
-fn each_bit(mut found: u64, mut each: impl FnMut(usize)) {
-    while found != 0 {
-        each(found.trailing_zeros() as usize);
-        found &= found - 1;
+/// Returns the lowest `count` bits that are set.
+fn lowest(bits: u64, count: usize) -> u64 {
+    let mut rest = bits;
+    for _ in 0..count.min(64) {
+        rest &= rest.wrapping_sub(1);
+        if rest == 0 {
+            break;
+        }
     }
+    bits & !rest
 }

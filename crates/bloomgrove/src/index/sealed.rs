@@ -22,7 +22,7 @@
 
 use super::work::{Batch, Tally};
 use crate::Error;
-use crate::bits;
+use crate::bits::{self, Rows};
 use crate::format::Store;
 
 /// The number of codes that share a base in the overflow.
@@ -308,7 +308,7 @@ impl Sealed {
         bits::common(
             words,
             self.sizes.row(),
-            positions,
+            Rows::alone(positions),
             AfterRank,
             |at, mut found| {
                 while found != 0 {

@@ -30,7 +30,7 @@ use std::ops::Range;
 use super::body::gather;
 use super::work::{Batch, Tally};
 use crate::Error;
-use crate::bits::{self, LINE_WORDS};
+use crate::bits::{self, LINE_WORDS, Rows};
 use crate::format::Store;
 
 /// Blocks are allocated together, up to this many words (16 MiB), so that huge pages can be used.
@@ -462,7 +462,7 @@ impl Summary {
             2 => few[..2].copy_from_slice(&bits::common_of_few::<2>(words, positions)),
             3 => few[..3].copy_from_slice(&bits::common_of_few::<3>(words, positions)),
             4 => few = bits::common_of_few(words, positions),
-            _ => return bits::common(words, width, positions, (), all),
+            _ => return bits::common(words, width, Rows::alone(positions), (), all),
         }
         for (at, found) in few.into_iter().take(width.max(1)).enumerate() {
             if !all(at, found) {

@@ -62,6 +62,11 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Returns the positions of a key, if there is one with this number.
+    pub(super) fn key(self, key: usize) -> Option<&'a [u64]> {
+        self.positions.get(key * self.hashes..)?.get(..self.hashes)
+    }
+
     pub(super) fn keys(self) -> impl Iterator<Item = &'a [u64]> {
         self.positions.chunks_exact(self.hashes)
     }

@@ -29,10 +29,10 @@ fn a_million_inserted_keys_are_found_in_every_layout() {
         let infos = index.segments();
         assert!(infos.iter().all(|info| info.shape == shape));
         let keys: Vec<u64> = (0..sets * items).map(scatter).collect();
-        for (i, found) in index.which_many(&keys).iter().enumerate() {
+        for (i, mut found) in index.which_many(&keys).iter().enumerate() {
             let own = i as u64 / items;
             assert!(
-                found.iter().any(|set| u64::from(set.id()) == own),
+                found.any(|set| u64::from(set.id()) == own),
                 "{shape:?} lost key {i}"
             );
             checked += 1;

@@ -369,7 +369,7 @@ impl Pair {
         let within = index.within(&scope).unwrap();
         for (i, &key) in keys.iter().enumerate() {
             let wanted = self.naive.which(key, |_| true);
-            assert_eq!(names(&many[i]), wanted);
+            assert_eq!(names(&Vec::from_iter(many.sets(i))), wanted);
             if i % 8 == 0 {
                 let (sets, figures) = index.view().explain(&key);
                 assert_eq!(names(&sets), wanted);
@@ -386,7 +386,7 @@ impl Pair {
                 let all = index.view().which_all(&pair, usize::MAX, |_| true);
                 let sliced = |set: &bloomgrove::index::Set<'_>| set.slice().is_some();
                 if !index.sets().any(|set| sliced(&set)) {
-                    assert_eq!(names(&all[0]), both);
+                    assert_eq!(names(&Vec::from_iter(all.sets(0))), both);
                     assert_eq!(
                         index.view().which_all(&pair, 0, |_| true).count(0),
                         both.len()
