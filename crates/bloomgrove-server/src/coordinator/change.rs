@@ -183,6 +183,20 @@ impl Change {
         [Some(name), other].into_iter().flatten()
     }
 
+    /// The size of the largest filter that it reads or writes.
+    pub(super) fn filter_bytes(&self, catalog: &Catalog) -> u64 {
+        let new = match self {
+            Change::Create { params, .. } => Some(params),
+            Change::Put { filter, .. } => Some(filter.params()),
+            _ => None,
+        };
+        let old = self.names().filter_map(|name| catalog.get(name));
+        let all = old.map(|entry| &*entry.params).chain(new);
+        all.map(|params| params.words() as u64 * 8)
+            .max()
+            .unwrap_or(0)
+    }
+
     /// The set that it creates or enlarges, if any, as far as memory is concerned.
     pub(super) fn grown<'a>(&'a self, catalog: &'a Catalog) -> Option<Grown<'a>> {
         let (name, new_name, params, about) = match self {

@@ -8,6 +8,10 @@
 //! Changes that arrive during a commit share the next one, so that many clients do not wait for each other. Memory is
 //! changed after the disk: nothing that was acknowledged or found is ever lost. If writing fails, nothing of the batch has
 //! happened; if it is unknown whether it has, the process exits, and the next one reads what is there.
+//!
+//! The writer has the priority of queries. With a lower one, changes would starve while queries keep all processors busy, and
+//! queries would wait for a lock of a thread that does not run. Only large filters, which take milliseconds to merge and
+//! compress, are processed by a thread that steps back.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,6 +30,8 @@ use crate::Error;
 
 /// Maximum number of changes per commit: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;
+/// From this size of a filter on, in bytes, a change takes milliseconds.
+const LARGE: u64 = 64 << 10;
 
 /// A change, and where to send its result.
 #[derive(Debug)]
@@ -37,17 +43,23 @@ pub(super) struct Job {
 /// Changes that can be made, and where to send their results.
 struct Batch {
     version: u64,
-    prepared: Vec<(Prepared, oneshot::Sender<Result<Done, Error>>)>,
+    prepared: Vec<Ready>,
     names: HashSet<Arc<str>>,
     /// The memory that they add, and to which sets.
     bytes: u64,
     grown: Vec<(Arc<str>, u64)>,
 }
 
+/// A change that can be made, and where to send its result.
+struct Ready {
+    prepared: Prepared,
+    reply: oneshot::Sender<Result<Done, Error>>,
+    /// Whether its filter is [`LARGE`].
+    is_large: bool,
+}
+
 /// Processes changes until all senders are gone.
 pub(super) fn run(shared: &Shared, mut jobs: mpsc::Receiver<Job>) {
-    // Large filters are compressed and merged here: queries come first.
-    process::step_back();
     let mut waiting: Option<Job> = None;
     while let Some(first) = waiting.take().or_else(|| jobs.blocking_recv()) {
         let mut batch = Batch {
@@ -106,13 +118,18 @@ impl Batch {
             now: now(),
             version: self.version + 1,
         };
-        match present.prepare(change) {
+        let is_large = change.filter_bytes(&catalog) >= LARGE;
+        match stepping_back(is_large, || present.prepare(change)) {
             Ok(prepared) if prepared.effect.is_some() => {
                 self.version = present.version;
                 self.bytes += bytes;
                 self.grown.extend(grown);
                 self.names.extend(names);
-                self.prepared.push((prepared, reply));
+                self.prepared.push(Ready {
+                    prepared,
+                    reply,
+                    is_large,
+                });
             }
             // Nothing to write. If the client is gone, no answer is needed, here and below.
             Ok(prepared) => drop(reply.send(Ok(prepared.done))),
@@ -127,7 +144,7 @@ impl Batch {
         }
         let prepared = self.prepared.iter_mut();
         let writes: Vec<_> = prepared
-            .flat_map(|(prepared, _)| std::mem::take(&mut prepared.writes))
+            .flat_map(|ready| std::mem::take(&mut ready.prepared.writes))
             .collect();
         if let Err(error) = shared.store.commit(&writes, self.version) {
             return self.refuse(error);
@@ -138,14 +155,14 @@ impl Batch {
             .totals
             .changes
             .fetch_add(self.prepared.len() as u64, Relaxed);
-        for (prepared, reply) in self.prepared {
-            let Some(effect) = prepared.effect else {
+        for ready in self.prepared {
+            let Some(effect) = ready.prepared.effect else {
                 continue;
             };
-            if let Err(error) = shared.apply(effect) {
+            if let Err(error) = stepping_back(ready.is_large, || shared.apply(effect)) {
                 diverged(error);
             }
-            let _ = reply.send(Ok(prepared.done));
+            let _ = ready.reply.send(Ok(ready.prepared.done));
         }
     }
 
@@ -162,10 +179,27 @@ impl Batch {
             CommitError::Diverged(error) => diverged(error),
         };
         tracing::error!(changes = self.prepared.len(), "{detail}");
-        for (_, reply) in self.prepared {
-            let _ = reply.send(Err(Error::new(Code::Storage, detail.clone())));
+        for ready in self.prepared {
+            let _ = ready
+                .reply
+                .send(Err(Error::new(Code::Storage, detail.clone())));
         }
     }
+}
+
+/// Does work, on a thread that [steps back](process::step_back) if it is long: no thread can undo that.
+fn stepping_back<T: Send>(is_long: bool, work: impl FnOnce() -> T + Send) -> T {
+    if !is_long {
+        return work();
+    }
+    let done = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            process::step_back();
+            work()
+        });
+        thread.join()
+    });
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The store has something that memory does not, so answers would lack it. Restarting makes both equal again.
