@@ -56,6 +56,16 @@ impl Pattern {
         pattern
     }
 
+    /// Creates the pattern of these positions, as far as they are in the line.
+    #[inline(always)]
+    pub(crate) fn of(positions: &[u64]) -> Self {
+        let mut lanes = [0; LINE_WORDS];
+        for &position in positions {
+            lanes[(position / 64) as usize % LINE_WORDS] |= 1 << (position % 64);
+        }
+        Self(lanes)
+    }
+
     /// Creates a pattern with one bit in every lane, for eight hashes.
     #[inline(always)]
     fn full(hash: u64) -> Self {

@@ -4,12 +4,14 @@
 //!   [ filter 0 ][ filter 1 ][ filter 2 ] ...
 //! ```
 //!
-//! Cost: N filters, and two words of each if they are half full, since each bit rejects half of them. Adding a filter is a copy. Best for few filters, for very large ones, and for those just
-//! added to a file. The other shapes are tested against this one.
+//! Cost: N filters, and two words of each if they are half full, since each bit rejects half of them; of blocked filters one
+//! line. Adding a filter is a copy. Best for few filters, for very large ones, and for those just added to a file. The
+//! other shapes are tested against this one.
 
+use super::answers::each_bit;
 use super::work::Tally;
 use crate::Error;
-use crate::bits::{self, Words};
+use crate::bits::{self, LINE_BITS, LINE_WORDS, Pattern, Words};
 use crate::format::Store;
 
 #[derive(Debug)]
@@ -46,9 +48,23 @@ impl Loose {
         tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
     ) {
+        let line = self.line(positions);
         for (at, &live) in live.iter().enumerate() {
             let filters = self.filters.get(at * 64..).unwrap_or_default();
             tally.test(&[live]);
+            if let Some((line, pattern)) = line {
+                tally.read((LINE_WORDS * live.count_ones() as usize) as u64);
+                let mut found = 0;
+                each_bit(live, |place| {
+                    // None in a filter that was removed, as below.
+                    let line = filters[place].as_ref().as_chunks().0.get(line);
+                    found |= u64::from(line.is_some_and(|line| pattern.is_in(line))) << place;
+                });
+                if found != 0 && !each(at, found) {
+                    break;
+                }
+                continue;
+            }
             // Position by position, not filter by filter: then the reads do not wait for each
             // other, and no branch depends on what they find.
             let mut found = live;
@@ -73,10 +89,30 @@ impl Loose {
         }
     }
 
-    /// Prefetches what a search will read first: the first two bits of each filter, which reject three
-    /// quarters of them. Only the first few filters: the cache must hold them for a batch of keys.
+    /// Returns the line that has all positions, if one does, as in the blocked layout, and which bits of it they are.
+    #[inline]
+    fn line(&self, positions: &[u64]) -> Option<(usize, Pattern)> {
+        let line = positions.first()? / LINE_BITS;
+        let is_whole = (line + 1) * LINE_BITS <= self.rows as u64;
+        let is_only = is_whole
+            && positions
+                .iter()
+                .all(|position| position / LINE_BITS == line);
+        is_only.then(|| (line as usize, Pattern::of(positions)))
+    }
+
+    /// Prefetches what a search will read first: the line of each filter, or the first two bits, which reject
+    /// three quarters of them. Only the first few filters: the cache must hold them for a batch of keys.
     pub(super) fn prefetch(&self, positions: &[u64]) {
         const FEW: usize = 8;
+        if let [first, .., last] = positions
+            && first / LINE_BITS == last / LINE_BITS
+        {
+            for filter in self.filters.iter().take(2 * FEW) {
+                bits::prefetch(filter.as_ref(), (first >> 6) as usize);
+            }
+            return;
+        }
         for filter in self.filters.iter().take(FEW) {
             for &position in positions.iter().take(2) {
                 bits::prefetch(filter.as_ref(), (position >> 6) as usize);
