@@ -3,7 +3,8 @@
 //!
 //! * `waiting`: each read depends on the one before, so this is the latency.
 //! * `independent`: the address of the next line is known; as many reads are under way as a core allows.
-//! * `runs`: lines in runs of 20, as long as a row of 10,000 filters; the runs are at random places.
+//! * `runs`: lines in runs of 20, as long as a row of 10,000 filters; the runs are at random places, and
+//!   while one is read, the next is prefetched.
 //! * `sequential`: all lines in order.
 
 use std::error::Error;
@@ -12,7 +13,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use bloomgrove::raw::bits::Words;
+use bloomgrove::raw::bits::{Words, prefetch};
 
 use crate::rivals::scatter;
 
@@ -74,14 +75,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         );
         let runs = best(
             &mut || {
-                let run = |i: u64| {
-                    let first = (scatter(counter + i) % (lines - RUN) as u64) as usize * LINE;
-                    let run = &words[first..first + RUN * LINE];
-                    run.iter().fold(0, |sum, word| sum ^ word)
-                };
-                let sum = (0..(reads / RUN) as u64)
-                    .map(run)
-                    .fold(0, |sum, one| sum ^ one);
+                let first = |i: u64| (scatter(counter + i) % (lines - RUN) as u64) as usize * LINE;
+                let mut sum = 0;
+                for i in 0..(reads / RUN) as u64 {
+                    let (run, next) = (first(i), first(i + 1));
+                    for line in (0..RUN * LINE).step_by(LINE) {
+                        prefetch(words, next + line);
+                        let line = &words[run + line..][..LINE];
+                        sum = line.iter().fold(sum, |sum, word| sum ^ word);
+                    }
+                }
                 counter += reads as u64;
                 sum
             },
