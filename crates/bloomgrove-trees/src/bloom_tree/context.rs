@@ -17,8 +17,9 @@
 use std::num::NonZero;
 use std::ops::Range;
 
+use super::below::{Filters, Siblings, parents};
 use super::size::Contexts;
-use super::{BloomTree, MAX_FILTER_BITS, TreeShape};
+use super::{BloomTree, MAX_FILTER_BITS, field};
 use bloomgrove::Error;
 use bloomgrove::raw::codec::varint;
 use bloomgrove::raw::codec::{Decoder, Encoder, Parts, Table};
@@ -51,7 +52,7 @@ const NO_TABLE: u16 = u16::MAX;
 
 /// What codes the filters of one context: their bits as one symbol, or their number of ones.
 #[derive(Clone, Copy)]
-pub(super) enum Code<'m> {
+enum Code<'m> {
     Patterns(&'m Patterns),
     Ones(&'m Table),
 }
@@ -167,8 +168,8 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Message`] if no filter that was counted has it.
-    #[inline]
-    pub(super) fn code(&self, context: (u32, u32)) -> Result<Code<'_>, Error> {
+    #[inline(always)]
+    fn code(&self, context: (u32, u32)) -> Result<Code<'_>, Error> {
         let number = usize::from(self.slots[slot(seen(self.above, context))]);
         match (self.patterns.get(number), self.tables.get(number)) {
             (Some(patterns), _) => Ok(Code::Patterns(patterns)),
@@ -177,12 +178,55 @@ impl Model {
         }
     }
 
-    #[inline]
-    pub(super) fn put(&self, encoder: &mut Encoder, code: Code<'_>, pattern: u64) {
-        let table = match code {
-            Code::Patterns(patterns) => return encoder.put(pattern as u8, patterns),
-            Code::Ones(table) => table,
-        };
+    /// Appends filters, given the bits of all their places.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if no filter that was counted has their context.
+    #[inline(always)]
+    pub(super) fn put(
+        &self,
+        encoder: &mut Encoder,
+        siblings: Siblings,
+        all: u64,
+    ) -> Result<(), Error> {
+        let offsets = siblings.offsets();
+        match self.code(siblings.context)? {
+            Code::Patterns(table) => {
+                let mask = (1 << self.bits) - 1;
+                offsets.for_each(|offset| encoder.put((all >> offset & mask) as u8, table));
+            }
+            Code::Ones(table) => offsets.for_each(|offset| {
+                let pattern = all >> offset & (u64::MAX >> (64 - self.bits));
+                self.put_ones(encoder, table, pattern);
+            }),
+        }
+        Ok(())
+    }
+
+    /// The next filters, as the bits of all their places.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if the bytes do not encode them.
+    #[inline(always)]
+    pub(super) fn get(&self, decoder: &mut Decoder<'_>, siblings: Siblings) -> Result<u64, Error> {
+        let mut all = 0;
+        let offsets = siblings.offsets();
+        match self.code(siblings.context)? {
+            Code::Patterns(table) => {
+                for offset in offsets {
+                    all |= u64::from(decoder.get(table)?) << offset;
+                }
+            }
+            Code::Ones(table) => {
+                for offset in offsets {
+                    all |= self.get_ones(decoder, table)? << offset;
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn put_ones(&self, encoder: &mut Encoder, table: &Table, pattern: u64) {
         let mut left = pattern.count_ones();
         encoder.put(left as u8, table);
         for place in 0..self.bits {
@@ -192,12 +236,7 @@ impl Model {
         }
     }
 
-    #[inline]
-    pub(super) fn get(&self, decoder: &mut Decoder<'_>, code: Code<'_>) -> Result<u64, Error> {
-        let table = match code {
-            Code::Patterns(patterns) => return Ok(u64::from(decoder.get(patterns)?)),
-            Code::Ones(table) => table,
-        };
+    fn get_ones(&self, decoder: &mut Decoder<'_>, table: &Table) -> Result<u64, Error> {
         let mut left = u32::from(decoder.get(table)?);
         let mut pattern = 0;
         for place in 0..self.bits {
@@ -255,127 +294,6 @@ fn byte(bytes: &mut &[u8]) -> Result<u8, Error> {
     Ok(first)
 }
 
-/// The filters of a level below set bits, in order, with their contexts: those below each filter of the level above
-/// together, so that a context is looked up once for all of them.
-pub(super) struct Filters<'a> {
-    shape: &'a TreeShape,
-    level: usize,
-    /// The bits of a filter above. The root, which is not a context, is read word by word.
-    width: u64,
-    /// The number of the next filter above, and of the first beyond the range.
-    parent: u64,
-    end: u64,
-    /// The position of the next filter above in its parent, and the ones of that parent, once known.
-    place: u64,
-    over: Option<u32>,
-}
-
-/// The filters below the set bits of one filter above.
-#[derive(Clone, Copy)]
-pub(super) struct Siblings {
-    /// The filter below the lowest bit, set or not.
-    first: u64,
-    /// The bits of the filter above.
-    above: u64,
-    pub(super) context: (u32, u32),
-}
-
-impl Siblings {
-    /// Their numbers.
-    #[inline]
-    pub(super) fn numbers(self) -> impl Iterator<Item = u64> {
-        let mut left = self.above;
-        std::iter::from_fn(move || {
-            let place = left.trailing_zeros();
-            left &= left.checked_sub(1)?;
-            Some(self.first + u64::from(place))
-        })
-    }
-}
-
-impl<'a> Filters<'a> {
-    /// Those below the filters above whose numbers are in `parents`.
-    pub(super) fn below(shape: &'a TreeShape, level: usize, parents: Range<u64>) -> Self {
-        Self {
-            shape,
-            level,
-            width: width_above(shape, level),
-            parent: parents.start,
-            end: parents.end,
-            place: match level {
-                1 | 2 => 0,
-                _ => parents.start % shape.levels()[level - 2].bits,
-            },
-            over: None,
-        }
-    }
-
-    /// The next ones, by the words of the levels above.
-    #[inline]
-    pub(super) fn next(&mut self, words: &[u64]) -> Option<Siblings> {
-        while self.parent < self.end {
-            let siblings = self.above(words);
-            if siblings.above != 0 {
-                return Some(siblings);
-            }
-        }
-        None
-    }
-
-    /// Those below the next filter above.
-    #[inline]
-    fn above(&mut self, words: &[u64]) -> Siblings {
-        let first = self.parent * self.width;
-        let offset = self.shape.start(self.level - 1) + first;
-        let bits = self.width.min(self.shape.start(self.level) - offset);
-        let above = super::field(words, offset, bits);
-        let mut over = 0;
-        if self.level >= 3 {
-            let super::Level { bits, .. } = self.shape.levels()[self.level - 2];
-            over = *self.over.get_or_insert_with(|| {
-                let over = self.shape.offset(self.level - 2, self.parent / bits);
-                super::field(words, over, bits).count_ones()
-            });
-            self.place += 1;
-            if self.place == bits {
-                (self.place, self.over) = (0, None);
-            }
-        }
-        self.parent += 1;
-        let context = match self.level {
-            1 => (0, 0),
-            _ => (above.count_ones(), over),
-        };
-        Siblings {
-            first,
-            above,
-            context,
-        }
-    }
-}
-
-/// The bits of a filter above a level. The root, which is not a context, is read word by word.
-fn width_above(shape: &TreeShape, level: usize) -> u64 {
-    match level {
-        1 => 64,
-        _ => shape.levels()[level - 1].bits,
-    }
-}
-
-/// How many filters, or words of the root, there are above a level.
-pub(super) fn parents(shape: &TreeShape, level: usize) -> u64 {
-    let width = width_above(shape, level);
-    shape.level_bits(level - 1).div_ceil(width)
-}
-
-/// The bits of a level below these filters above it.
-pub(super) fn bits_below(shape: &TreeShape, level: usize, parents: &Range<u64>) -> Range<u64> {
-    let (start, end) = (shape.start(level), shape.start(level + 1));
-    let width = width_above(shape, level) * shape.levels()[level].bits;
-    let at = |parent: u64| start.saturating_add(parent.saturating_mul(width)).min(end);
-    at(parents.start)..at(parents.end)
-}
-
 impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
     /// The filters of a level below set bits, counted by context and ones.
     pub(super) fn contexts(&self, level: usize) -> Contexts {
@@ -407,16 +325,39 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
 
     /// Like [`contexts`](Self::contexts), for those below some of the filters above.
     fn count(&self, level: usize, parents: Range<u64>) -> Vec<(usize, Vec<u64>)> {
-        let bits = self.shape.levels()[level].bits as usize;
+        let bits = self.shape.levels()[level].bits;
+        if bits > ONE_SYMBOL {
+            return self.count_by(|pattern| pattern.count_ones() as usize, level, parents);
+        }
+        // Where there are few patterns, they are faster to count than their ones.
+        let mut counted = self.count_by(|pattern| pattern as usize, level, parents);
+        for (_, counts) in &mut counted {
+            let mut sums = vec![0; bits as usize + 1];
+            for (pattern, count) in counts.iter().enumerate() {
+                sums[pattern.count_ones() as usize] += count;
+            }
+            *counts = sums;
+        }
+        counted
+    }
+
+    /// The filters of each context, counted by what `kind` says of their bits.
+    fn count_by(
+        &self,
+        kind: impl Fn(u64) -> usize,
+        level: usize,
+        parents: Range<u64>,
+    ) -> Vec<(usize, Vec<u64>)> {
+        let full = u64::MAX >> (64 - self.shape.levels()[level].bits);
         let mut counts = vec![Vec::new(); CONTEXTS];
-        let mut filters = Filters::below(&self.shape, level, parents);
-        while let Some(siblings) = filters.next(self.words()) {
+        for siblings in Filters::below(&self.shape, self.words(), level, parents) {
             let counts: &mut Vec<u64> = &mut counts[slot(siblings.context)];
             if counts.is_empty() {
-                counts.resize(bits + 1, 0);
+                counts.resize(kind(full) + 1, 0);
             }
-            for filter in siblings.numbers() {
-                counts[self.pattern(level, filter).count_ones() as usize] += 1;
+            let all = field(self.words(), siblings.start, siblings.span);
+            for offset in siblings.offsets() {
+                counts[kind(all >> offset & full)] += 1;
             }
         }
         let counts = counts.into_iter().enumerate();

@@ -39,7 +39,7 @@
 //! | `accuracy.rs` | `Accuracy`: the expected rate by recursion, the paper's geometric mean, the measured rate |
 //! | `double_hashing.rs` | the expected rate under the paper's hashing |
 //! | `size.rs` | entropies by level, by filter, by context |
-//! | `context.rs`, `wire.rs` | context coding; trees as messages |
+//! | `below.rs`, `context.rs`, `wire.rs` | the filters below set bits; context coding; trees as messages |
 //! | `loads.rs` | the number of items in each filter |
 //! | `file.rs` | save, load, map |
 //! | `yoon.rs` | `YoonTree`, another tree of filters, for comparison |
@@ -49,6 +49,7 @@
 
 mod accuracy;
 pub mod advice;
+mod below;
 mod context;
 mod double_hashing;
 mod file;

@@ -15,7 +15,8 @@
 use std::io::{Read, Write};
 use std::ops::Range;
 
-use super::context::{Filters, Model, bits_below, lay, parents};
+use super::below::{Filters, bits_below, parents};
+use super::context::{Model, lay};
 use super::size::Contexts;
 use super::{BloomTree, TreeShape, each_word, field};
 use bloomgrove::Error;
@@ -159,13 +160,10 @@ impl<S: AsRef<[u64]> + Sync> BloomTree<S> {
             let count = (batch.end - batch.start) as usize;
             let coded = by_all(count, processors(), |number| -> Result<_, Error> {
                 let parents = frames.parents(batch.start + number as u64);
-                let mut filters = Filters::below(&self.shape, level, parents);
                 let mut encoder = Encoder::default();
-                while let Some(siblings) = filters.next(self.words()) {
-                    let code = model.code(siblings.context)?;
-                    for filter in siblings.numbers() {
-                        model.put(&mut encoder, code, self.pattern(level, filter));
-                    }
+                for siblings in Filters::below(&self.shape, self.words(), level, parents) {
+                    let patterns = field(self.words(), siblings.start, siblings.span);
+                    model.put(&mut encoder, siblings, patterns)?;
                 }
                 Ok(encoder.finish())
             });
@@ -299,14 +297,9 @@ impl BloomTree {
                 let range = bits_below(shape, level, &parents);
                 let mut found = Words::zeroed((range.end - range.start).div_ceil(64) as usize)?;
                 let mut decoder = Decoder::new(&payloads[number]);
-                let mut filters = Filters::below(shape, level, parents);
-                while let Some(siblings) = filters.next(words) {
-                    let code = model.code(siblings.context)?;
-                    for filter in siblings.numbers() {
-                        let pattern = model.get(&mut decoder, code)?;
-                        let offset = shape.offset(level, filter) - range.start;
-                        lay(found.as_mut(), offset, pattern);
-                    }
+                for siblings in Filters::below(shape, words, level, parents) {
+                    let patterns = model.get(&mut decoder, siblings)?;
+                    lay(found.as_mut(), siblings.start - range.start, patterns);
                 }
                 decoder.finish()?;
                 Ok((range.start, found))
