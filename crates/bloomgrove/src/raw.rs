@@ -51,7 +51,8 @@ pub mod codec {
     pub use crate::codec::delta::{delta_fingerprints, delta_with};
     pub use crate::codec::filter::{compress_with, params_of, put_notes, put_params, take_params};
     pub use crate::codec::message::{Reader, Writer, check};
-    pub use crate::codec::symbols::{Decoder, Encoder, Parts, Table};
+    pub use crate::codec::range::{Decoder, Encoder};
+    pub use crate::codec::symbols::{Parts, Table};
     pub use crate::format::message::MessageKind as Kind;
 
     /// Integers of variable length.

@@ -12,7 +12,8 @@
 use std::sync::OnceLock;
 
 use super::density::{Density, Learned};
-use super::symbols::{Decoder, Encoder, Parts};
+use super::range::{Decoder, Encoder};
+use super::symbols::Parts;
 use crate::Error;
 
 type ByteTable = Parts<20>;

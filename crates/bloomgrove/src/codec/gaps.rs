@@ -16,7 +16,8 @@ use std::sync::OnceLock;
 
 use super::bytes::Words;
 use super::density::{Density, Learned};
-use super::symbols::{Decoder, Encoder, Parts};
+use super::range::{Decoder, Encoder};
+use super::symbols::Parts;
 use super::varint;
 use crate::Error;
 

@@ -12,7 +12,7 @@
 //! | `bits` | bits in frames, with the best code for each |
 //! | `bytes`, `gaps` | the two codes |
 //! | `density` | the density of bits, stated or learned |
-//! | `symbols` | arithmetic coding under tables |
+//! | `range`, `symbols` | arithmetic coding; the tables it uses |
 //! | `varint` | variable-length integers |
 //!
 //! Source: Fu and Biersack (BloomTree), section 4.3, and Mitzenmacher, "Compressed Bloom
@@ -32,6 +32,7 @@ mod density;
 pub(crate) mod filter;
 mod gaps;
 pub(crate) mod message;
+pub(crate) mod range;
 pub(crate) mod symbols;
 pub(crate) mod varint;
 
