@@ -1,6 +1,7 @@
 //! Owned words: zeroed, aligned to the cache line, on huge pages when large.
 
 use std::fmt;
+use std::ptr::NonNull;
 
 use memmap2::MmapMut;
 use zerocopy::FromZeros;
@@ -20,20 +21,27 @@ const LINE: usize = super::LINE_WORDS * 8;
 /// Allocation returns an error instead of aborting if memory is short, and large arrays use no
 /// memory until they are touched.
 pub struct Words {
+    /// In `_memory`; found anew for every key, it would take seven instructions more.
+    first: NonNull<u64>,
     len: usize,
-    memory: Memory,
+    /// Owns the words; accessed only through `first`.
+    _memory: Memory,
 }
 
+/// The fields are never read, only dropped.
+#[allow(dead_code)]
 enum Memory {
     /// A few more words than needed, so that they can start at a cache line. Requesting that
     /// alignment from the allocator instead costs a server with 100,000 filters a second copy
     /// of them all: a freed block is a few bytes too small to be reused (glibc before 2.38).
-    Small {
-        words: Vec<u64>,
-        start: usize,
-    },
+    Small(Vec<u64>),
     Large(MmapMut),
 }
+
+// SAFETY: the words are owned, and changed only through `&mut self`.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
 
 impl Words {
     /// Allocates `len` words, all zero.
@@ -49,23 +57,28 @@ impl Words {
             .and_then(|words| words.checked_mul(8))
             .filter(|&bytes| isize::try_from(bytes).is_ok())
             .ok_or_else(too_large)?;
-        let memory = if bytes < LARGE {
+        let (first, memory) = if bytes < LARGE {
             let spare = super::LINE_WORDS - 1;
-            let words = u64::new_vec_zeroed(bytes / 8 + spare).map_err(|_| too_large())?;
+            let mut words = u64::new_vec_zeroed(bytes / 8 + spare).map_err(|_| too_large())?;
             let start = words.as_ptr().addr().wrapping_neg() % LINE / 8;
-            Memory::Small { words, start }
+            (words[start..].as_mut_ptr(), Memory::Small(words))
         } else {
             // Linux aligns a map to huge pages only if it is a multiple of them; otherwise two of them
             // may be lost, which are all of a map of 4 MB.
             let whole = bytes.checked_next_multiple_of(LARGE).unwrap_or(bytes);
-            let map = MmapMut::map_anon(whole).map_err(|_| too_large())?;
+            let mut map = MmapMut::map_anon(whole).map_err(|_| too_large())?;
             #[cfg(target_os = "linux")]
             // Only a hint: a kernel without huge pages is slower, but correct. Not for the last, which
             // would take memory that nobody uses.
             let _ = map.advise_range(memmap2::Advice::HugePage, 0, bytes / LARGE * LARGE);
-            Memory::Large(map)
+            (map.as_mut_ptr().cast(), Memory::Large(map))
         };
-        Ok(Self { len, memory })
+        let first = NonNull::new(first).ok_or_else(too_large)?;
+        Ok(Self {
+            first,
+            len,
+            _memory: memory,
+        })
     }
 
     /// Copies `words`.
@@ -80,32 +93,25 @@ impl Words {
 
     /// Returns the address of the first word, for [`super::SharedWords`].
     pub(super) fn address(&mut self) -> *mut u64 {
-        match &mut self.memory {
-            Memory::Small { words, start } => words[*start..].as_mut_ptr(),
-            Memory::Large(map) => map.as_mut_ptr().cast(),
-        }
+        self.first.as_ptr()
     }
 }
 
 impl AsRef<[u64]> for Words {
     #[inline]
     fn as_ref(&self) -> &[u64] {
-        let first = match &self.memory {
-            Memory::Small { words, start } => words[*start..].as_ptr(),
-            Memory::Large(map) => map.as_ptr().cast(),
-        };
-        // SAFETY: in both cases, `first` is aligned to 64 bytes and followed by at least `len`
-        // initialized words (`zeroed` rounds up); the borrow is that of `self`.
-        unsafe { std::slice::from_raw_parts(first, self.len) }
+        // SAFETY: `first` is aligned to 64 bytes and followed by at least `len` initialized words
+        // (`zeroed` rounds up), which `_memory` keeps alive and in place (moving a `Vec` or a map
+        // moves no heap memory); the borrow is that of `self`.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }
 
 impl AsMut<[u64]> for Words {
     #[inline]
     fn as_mut(&mut self) -> &mut [u64] {
-        let len = self.len;
         // SAFETY: as in `as_ref`, and the borrow of `self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.address(), len) }
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
     }
 }
 
