@@ -17,6 +17,12 @@ pub fn remix(mut x: u64) -> u64 {
     x ^ (x >> 33)
 }
 
+/// Derives the second half of a digest from a hash of 64 bits.
+#[inline(always)]
+pub(crate) fn second(hash: u64) -> u64 {
+    hash.wrapping_mul(GOLDEN)
+}
+
 /// 2^64 divided by the golden ratio, made odd.
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 

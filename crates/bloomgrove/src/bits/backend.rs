@@ -21,7 +21,7 @@ pub(super) enum Backend {
     Scalar,
     /// AVX2 and the instructions that come with it.
     #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
+    Avx2(Fast),
 }
 
 impl Backend {
@@ -29,8 +29,8 @@ impl Backend {
     #[inline]
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = Avx2::new() {
-            return Backend::Avx2(avx2);
+        if let Some(fast) = Fast::new() {
+            return Backend::Avx2(fast);
         }
         Backend::Scalar
     }
@@ -52,7 +52,7 @@ impl Backend {
         match self {
             Backend::Scalar => task(),
             #[cfg(target_arch = "x86_64")]
-            Backend::Avx2(avx2) => avx2.call(
+            Backend::Avx2(fast) => fast.call(
                 #[inline(always)]
                 |(), (), ()| task(),
                 (),
@@ -61,34 +61,29 @@ impl Backend {
             ),
         }
     }
+}
 
-    /// Like [`run`](Self::run) for a single key: with three arguments that stay in registers, as
-    /// the captures of a closure go through memory.
+/// Proof that this machine has the instructions that single keys are compiled with: only [`Fast::new`]
+/// creates one. On x86-64 they are those of [`Backend::Avx2`], elsewhere the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Fast(());
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Fast {
+    pub(crate) fn new() -> Option<Self> {
+        Some(Self(()))
+    }
+
     #[inline(always)]
     pub(super) fn call<A, B, C, R>(self, task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
-        match self {
-            Backend::Scalar => plain(task, a, b, c),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Avx2(avx2) => avx2.call(task, a, b, c),
-        }
+        task(a, b, c)
     }
 }
 
-/// Not inlined, so that the caller's registers are there for the other backend.
-#[inline(never)]
-fn plain<A, B, C, R>(task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
-    task(a, b, c)
-}
-
-/// Proof that this machine has the instructions: only [`Avx2::new`] creates one.
 #[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Avx2(());
-
-#[cfg(target_arch = "x86_64")]
-impl Avx2 {
+impl Fast {
     #[inline]
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         // Four feature checks in the standard library cost as much as a probe, so the result is
         // cached; in a `LazyLock`, it would take twice as many instructions to read.
         static THERE: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -113,8 +108,10 @@ impl Avx2 {
         (found == YES).then_some(Self(()))
     }
 
+    /// Calls `task`, which must be a closure as for [`Backend::run`], with three arguments that stay in
+    /// registers: the captures of a closure go through memory.
     #[inline(always)]
-    fn call<A, B, C, R>(self, task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
+    pub(super) fn call<A, B, C, R>(self, task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
         fn featured<A, B, C, R>(task: impl FnOnce(A, B, C) -> R, a: A, b: B, c: C) -> R {
             task(a, b, c)

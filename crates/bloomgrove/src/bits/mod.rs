@@ -39,6 +39,7 @@ mod shared;
 mod single;
 mod words;
 
+pub(crate) use backend::Fast;
 pub use line::LINE_WORDS;
 pub(crate) use line::{LANES, LINE_BITS, Pattern, Slot};
 pub(crate) use packed::{Packer, packed_get, packed_words, width_of};

@@ -107,7 +107,7 @@ pub trait Walk: Copy {
 }
 
 /// The number of bits in the filter and per key.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub bits: u64,
     pub hashes: u32,

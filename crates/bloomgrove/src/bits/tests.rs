@@ -1,6 +1,7 @@
 //! One body, run against every backend and compared with loops over single bits.
 
 use super::*;
+use crate::hash::{Digest, Start};
 
 fn random_words(seed: u64, len: usize, density: u32) -> Vec<u64> {
     let mut state = seed;
@@ -138,33 +139,71 @@ fn check_walks(backend: Backend) {
     }
 }
 
-/// Parts of all sizes, the last one partial, and keys that cluster in one of them.
 #[test]
 fn a_single_key_sets_and_finds_the_bits_of_its_walk() {
+    let Some(fast) = Fast::new() else { return };
     for bits in [1, 63, 64, 65, 1000, 40_000] {
         for hashes in [1, 5, 6, 7, 8, 20, 64] {
             let size = Size { bits, hashes };
             let mut words = vec![0; bits.div_ceil(64) as usize];
             let mut expected = words.clone();
-            for key in 0..40u64 {
-                let walk = Independent::new(crate::hash::remix(key), key << 40 | 1);
-                let mut positions = walk;
-                let positions: Vec<u64> = (0..hashes).map(|_| positions.next(bits)).collect();
+            for hash in (0..40).map(crate::hash::remix) {
+                let mut walk = Independent::start(Digest::of_hash(hash), bits);
+                let positions: Vec<u64> = (0..hashes).map(|_| walk.next(bits)).collect();
                 assert!(positions.iter().all(|&position| position < bits));
 
-                let found = contains_walk(&words, size, walk);
+                let found = contains_walk(fast, &words, size, hash);
                 assert_eq!(found, positions.iter().all(|&p| get(&expected, p)));
                 let mut fresh = false;
                 positions
                     .iter()
                     .for_each(|&p| fresh |= set(&mut expected, p));
-                assert_eq!(insert_walk(&mut words, size, walk), fresh);
+                assert_eq!(insert_walk(fast, &mut words, size, hash), fresh);
                 assert!(words == expected, "{bits} bits, {hashes} hashes");
             }
         }
     }
 }
 
+#[test]
+fn a_single_key_sets_and_finds_its_pattern() {
+    let Some(fast) = Fast::new() else { return };
+    for lines in [1, 3, 40] {
+        for hashes in 1..=16 {
+            let bits = lines * LINE_BITS;
+            let size = Size { bits, hashes };
+            let mut words = vec![0; bits as usize / 64];
+            let mut expected = words.clone();
+            for hash in (0..100).map(crate::hash::remix) {
+                let slot = crate::hash::slot(Digest::of_hash(hash), lines);
+                let pattern = Pattern::new(slot.hash, hashes);
+                let line = &mut expected.as_chunks_mut().0[slot.line as usize];
+                let found = contains_line(fast, &words, size, hash);
+                assert_eq!(found, pattern.is_in(line));
+                let fresh = insert_line(fast, &mut words, size, hash);
+                assert_eq!(fresh, pattern.add_to(line));
+                assert!(words == expected, "{lines} lines, {hashes} hashes");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_single_key_never_leaves_the_words() {
+    let Some(fast) = Fast::new() else { return };
+    let panics = |task: &dyn Fn() -> bool| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(task)).is_err()
+    };
+    for (len, bits) in [(0, 0), (1, 0), (0, 1), (1, 65), (7, 512)] {
+        let (words, size) = (vec![0; len], Size { bits, hashes: 6 });
+        assert!(panics(&|| contains_walk(fast, &words, size, 7)));
+        assert!(panics(&|| insert_walk(fast, &mut words.clone(), size, 7)));
+        assert!(panics(&|| contains_line(fast, &words, size, 7)));
+        assert!(panics(&|| insert_line(fast, &mut words.clone(), size, 7)));
+    }
+}
+
+/// Parts of all sizes, the last one partial, and keys that cluster in one of them.
 #[test]
 fn parts_set_the_bits_that_walks_set() {
     let spread: Vec<u64> = (0..3000).map(|i| i << 32 | 5).collect();

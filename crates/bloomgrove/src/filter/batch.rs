@@ -2,8 +2,8 @@
 //!
 //! This file chooses the loop for the parameters; `bits::pipeline` contains the loops.
 
-use super::{Filter, lines};
-use crate::bits::{self, Size, Slot};
+use super::{Filter, lines, size};
+use crate::bits::{self, Slot};
 use crate::hash::{
     AnyHasher, Derivation, Family, Hashed, Hasher, Independent, Key, KirschMitzenmacher,
     SplitBlock, Start, Xxh3Hasher, slot,
@@ -123,13 +123,6 @@ impl<S: AsRef<[u64]> + AsMut<[u64]>> Filter<S> {
                 bits::insert_many_walks(words, size, keys, walk);
             }
         }
-    }
-}
-
-fn size(params: &Params) -> Size {
-    Size {
-        bits: params.bits(),
-        hashes: params.hashes(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! One filter, with many threads inserting.
 
+use std::sync::Arc;
+
 use super::Filter;
 use crate::bits::{LINE_WORDS, Pattern, SharedWords};
 use crate::hash::Key;
@@ -28,7 +30,7 @@ use crate::{Error, Params};
 /// ```
 #[derive(Debug)]
 pub struct ConcurrentFilter {
-    params: Params,
+    params: Arc<Params>,
     words: SharedWords,
 }
 
@@ -77,10 +79,7 @@ impl ConcurrentFilter {
 
     /// Converts this into a [`Filter`], without copying, once the threads are done.
     pub fn into_filter(self) -> Filter {
-        Filter {
-            params: self.params,
-            words: self.words.into_words(),
-        }
+        Filter::with(self.params, self.words.into_words())
     }
 }
 

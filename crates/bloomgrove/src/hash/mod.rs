@@ -29,7 +29,7 @@ mod murmur3;
 pub(crate) mod positions;
 pub(crate) mod prime;
 
-pub(crate) use crate::mix::{GOLDEN, mix, remix, scale};
+pub(crate) use crate::mix::{GOLDEN, mix, remix, scale, second};
 pub use affine::Affine;
 pub(crate) use hasher::{AnyHasher, Hashed, Hasher, Xxh3Hasher};
 pub(crate) use invert::Inverse;
@@ -132,7 +132,7 @@ impl Digest {
     pub(crate) fn of_hash(hash: u64) -> Self {
         Self {
             lo: hash,
-            hi: hash.wrapping_mul(GOLDEN),
+            hi: second(hash),
         }
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Error;
-use crate::bits::{LANES, LINE_BITS};
+use crate::bits::{Fast, LANES, LINE_BITS};
 use crate::hash::{Derivation, Family, Key, MAX_HASHES, SPLIT_BITS, SPLIT_HASHES};
 use crate::numbers::{Counted, Grouped};
 
@@ -80,19 +80,27 @@ pub struct Params {
 /// parameters would keep its constants in memory, which doubles the time of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Route {
-    /// XXH3, standard layout, independent positions.
-    Standard,
+    /// XXH3, standard layout, independent positions. Which instructions this machine has is found out
+    /// once, not for every key.
+    Standard(Fast),
     /// XXH3, blocked layout.
-    Blocked,
+    Blocked(Fast),
     /// Everything else.
     Other,
 }
 
 impl Route {
     fn of(params: &Params) -> Self {
-        match (&params.family, params.layout, params.derivation) {
-            (Family::Xxh3, Layout::Standard, Derivation::Independent) => Route::Standard,
-            (Family::Xxh3, Layout::Blocked, _) => Route::Blocked,
+        match (
+            &params.family,
+            params.layout,
+            params.derivation,
+            Fast::new(),
+        ) {
+            (Family::Xxh3, Layout::Standard, Derivation::Independent, Some(fast)) => {
+                Route::Standard(fast)
+            }
+            (Family::Xxh3, Layout::Blocked, _, Some(fast)) => Route::Blocked(fast),
             _ => Route::Other,
         }
     }

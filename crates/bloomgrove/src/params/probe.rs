@@ -25,7 +25,7 @@ pub fn each_position(params: &Params, bytes: &[u8], each: impl FnMut(u64) -> boo
 /// Writes the positions of a key to `room`, which has a place for each.
 #[inline(always)]
 pub(crate) fn write_positions(params: &Params, bytes: &[u8], room: &mut [u64]) {
-    if let Route::Standard = params.route() {
+    if let Route::Standard(_) = params.route() {
         let (bits, seed) = (params.bits(), params.seed());
         let mut walk = Independent::start(Xxh3Hasher { seed }.digest(bytes), bits);
         return room.iter_mut().for_each(|out| *out = walk.next(bits));
