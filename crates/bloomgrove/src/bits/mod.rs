@@ -186,7 +186,7 @@ pub(crate) fn contains_walks<K, W: Walk>(
     words: &[u64],
     size: Size,
     keys: &[K],
-    start: impl Fn(&K) -> W,
+    start: impl Fn(&K) -> W + Copy,
     found: &mut [bool],
 ) {
     Backend::best().contains_walks(words, size, keys, start, found);

@@ -13,7 +13,9 @@
 //! Walks (the standard layout) proceed in stages, because at the usual fill of one half, one
 //! bit rejects half of the absent keys, and three bits seven in eight, before more is fetched.
 //! If the filter is small enough to stay in the cache, prefetching costs more than it saves,
-//! and walks are tested immediately.
+//! and walks are tested immediately. If it nearly is and most keys are present, stages cost more
+//! than they save: 64 keys are hashed, and then all bits of each are tested (1e6 keys: 5.6 instead
+//! of 6.7 ns).
 
 use super::Backend;
 use super::line::{LANES, LINE_WORDS, Pattern, Slot};
@@ -117,6 +119,15 @@ pub(crate) struct Size {
 fn is_far(words: &[u64]) -> bool {
     words.len() > (1 << 19) / 8
 }
+
+/// Returns whether so much of a filter is in a core's cache that a loop without prefetches keeps enough
+/// reads under way.
+fn is_close(words: &[u64]) -> bool {
+    words.len() <= (4 << 20) / 8
+}
+
+/// Keys after which it is decided anew whether most are present.
+const BLOCK: usize = 4096;
 
 /// Positions tested together after the first one.
 const SECOND: u32 = 2;
@@ -307,19 +318,19 @@ fn insert_walks<K, W: Walk, const FAR: bool>(
     }
 }
 
-/// Calls `$self.$method::<_, FAR, N>` with N the constant equal to `$steps`, 1 to [`STEPS`]: a
-/// loop whose length is known at compile time takes half the time.
+/// Compiles `$body` for each constant `$n` from 1 to [`STEPS`], and runs that for `$steps`: a loop whose
+/// length is known at compile time takes half the time.
 macro_rules! with_steps {
-    ($steps:expr, $self:ident.$method:ident($($arg:expr),*)) => {
+    ($steps:expr, $n:ident => $body:expr) => {
+        with_steps!($steps, $n => $body, 1 2 3 4 5 6 7 8)
+    };
+    ($steps:expr, $n:ident => $body:expr, $($number:literal)*) => {
         match $steps {
-            1 => $self.$method::<_, FAR, 1>($($arg),*),
-            2 => $self.$method::<_, FAR, 2>($($arg),*),
-            3 => $self.$method::<_, FAR, 3>($($arg),*),
-            4 => $self.$method::<_, FAR, 4>($($arg),*),
-            5 => $self.$method::<_, FAR, 5>($($arg),*),
-            6 => $self.$method::<_, FAR, 6>($($arg),*),
-            7 => $self.$method::<_, FAR, 7>($($arg),*),
-            _ => $self.$method::<_, FAR, 8>($($arg),*),
+            $($number => {
+                const $n: usize = $number;
+                $body
+            })*
+            steps => unreachable!("{steps} steps at a time"),
         }
     };
 }
@@ -365,22 +376,54 @@ impl Backend {
         words: &[u64],
         size: Size,
         keys: &[K],
-        start: impl Fn(&K) -> W,
+        start: impl Fn(&K) -> W + Copy,
         found: &mut [bool],
     ) {
         assert_eq!(keys.len(), found.len(), "one answer for each key");
+        let can_be_dense = is_close(words) && size.hashes <= STEPS;
+        let block = if can_be_dense { BLOCK } else { usize::MAX };
         self.run(
             #[inline(always)]
             || {
-                if is_far(words) {
-                    let rest = |batch: &mut _| self.keep_rest::<W, true>(batch, words, size);
-                    contains_walks(words, size.bits, keys, start, found, rest);
-                } else {
-                    let rest = |batch: &mut _| self.keep_rest::<W, false>(batch, words, size);
-                    contains_walks(words, size.bits, keys, start, found, rest);
+                let mut dense = false;
+                for (keys, found) in keys.chunks(block).zip(found.chunks_mut(block)) {
+                    if dense {
+                        self.contains_present(words, size, keys, start, found);
+                    } else if is_far(words) {
+                        let rest = |batch: &mut _| self.keep_rest::<W, true>(batch, words, size);
+                        contains_walks(words, size.bits, keys, start, found, rest);
+                    } else {
+                        let rest = |batch: &mut _| self.keep_rest::<W, false>(batch, words, size);
+                        contains_walks(words, size.bits, keys, start, found, rest);
+                    }
+                    if can_be_dense {
+                        let present = found.iter().filter(|&&found| found).count();
+                        dense = present * 8 >= keys.len() * 7;
+                    }
                 }
             },
         );
+    }
+
+    /// Tests keys most of which are present, so that rejecting some early gains nothing: hashes some, then
+    /// tests all bits of each.
+    #[inline(always)]
+    fn contains_present<K, W: Walk>(
+        self,
+        words: &[u64],
+        size: Size,
+        keys: &[K],
+        start: impl Fn(&K) -> W,
+        found: &mut [bool],
+    ) {
+        let Some(any) = keys.first() else { return };
+        let mut walks = [start(any); ROOM];
+        for (keys, found) in keys.chunks(ROOM).zip(found.chunks_mut(ROOM)) {
+            for (key, walk) in keys.iter().zip(&mut walks) {
+                *walk = start(key);
+            }
+            with_steps!(size.hashes, N => self.test::<W, N>(&walks, words, size.bits, found));
+        }
     }
 
     pub(super) fn insert_walks<K, W: Walk>(
@@ -417,7 +460,7 @@ impl Backend {
         while left > 0 && !batch.is_empty() {
             let second = left == size.hashes - 1 && !batch.is_dense();
             let steps = left.min(if second { SECOND } else { STEPS });
-            with_steps!(steps, self.keep(batch, words, size.bits));
+            with_steps!(steps, N => self.keep::<W, FAR, N>(batch, words, size.bits));
             left -= steps;
         }
     }
@@ -432,7 +475,7 @@ impl Backend {
         let mut left = size.hashes;
         while left > 0 {
             let steps = left.min(STEPS);
-            with_steps!(steps, self.set(batch, words, size.bits));
+            with_steps!(steps, N => self.set::<W, FAR, N>(batch, words, size.bits));
             left -= steps;
         }
     }
@@ -449,6 +492,29 @@ impl Backend {
         self.run(
             #[inline(always)]
             || batch.keep::<N>(words, bits),
+        );
+    }
+
+    #[inline(never)]
+    fn test<W: Walk, const N: usize>(
+        self,
+        walks: &[W; ROOM],
+        words: &[u64],
+        bits: u64,
+        found: &mut [bool],
+    ) {
+        self.run(
+            #[inline(always)]
+            || {
+                for (&(mut walk), found) in walks.iter().zip(found) {
+                    let mut all = 1;
+                    for _ in 0..N {
+                        let position = walk.next(bits);
+                        all &= words[(position >> 6) as usize] >> (position & 63);
+                    }
+                    *found = all & 1 != 0;
+                }
+            },
         );
     }
 

@@ -139,6 +139,33 @@ fn check_walks(backend: Backend) {
     }
 }
 
+/// How a block of keys is tested depends on how many keys of the one before are present.
+#[test]
+fn long_batches_find_keys_wherever_they_are_among_absent_ones() {
+    let steps = |&key: &u64| Steps(key);
+    for hashes in [1, 6, 8, 9] {
+        let bits = 1_000_003;
+        let size = Size { bits, hashes };
+        let present: Vec<u64> = (0..10_000).map(crate::hash::remix).collect();
+        let absent: Vec<u64> = (10_000..20_000).map(crate::hash::remix).collect();
+        let mut words = vec![0; bits.div_ceil(64) as usize];
+        Backend::Scalar.insert_walks(&mut words, size, &present, steps);
+        let mut keys = [&present[..], &absent, &present].concat();
+        for (i, &key) in absent.iter().enumerate().step_by(19) {
+            keys[i] = key;
+        }
+        for backend in Backend::all() {
+            let mut found = vec![false; keys.len()];
+            backend.contains_walks(&words, size, &keys, steps, &mut found);
+            for (&key, found) in keys.iter().zip(found) {
+                let mut walk = Steps(key);
+                let expected = (0..hashes).all(|_| get(&words, walk.next(bits)));
+                assert_eq!(found, expected, "{hashes} hashes");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_single_key_sets_and_finds_the_bits_of_its_walk() {
     let Some(fast) = Fast::new() else { return };

@@ -134,7 +134,7 @@ fn slot_of<K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> Slot 
 }
 
 /// Returns the walk of a key, in the form that `bits::contains_walks` and `insert_many_walks` need.
-fn walk_of<W: Start, K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> W {
+fn walk_of<W: Start, K: Key>(params: &Params, hasher: impl Hasher) -> impl Fn(&K) -> W + Copy {
     let bits = params.bits();
     #[inline(always)]
     move |key| W::start(key.with_bytes(|bytes| hasher.digest(bytes)), bits)
