@@ -214,7 +214,7 @@ impl Model {
         match self.code(siblings.context)? {
             Code::Patterns(table) => {
                 for offset in offsets {
-                    all |= u64::from(decoder.get(table)?) << offset;
+                    all |= u64::from(decoder.get_likely(table)?) << offset;
                 }
             }
             Code::Ones(table) => {
@@ -237,10 +237,10 @@ impl Model {
     }
 
     fn get_ones(&self, decoder: &mut Decoder<'_>, table: &Table) -> Result<u64, Error> {
-        let mut left = u32::from(decoder.get(table)?);
+        let mut left = u32::from(decoder.get_likely(table)?);
         let mut pattern = 0;
         for place in 0..self.bits {
-            let set = decoder.get(self.place(self.bits - place, left))?;
+            let set = decoder.get_likely(self.place(self.bits - place, left))?;
             pattern |= u64::from(set) << place;
             left -= u32::from(set);
         }

@@ -10,16 +10,15 @@
 //!
 //! Source: Fu and Biersack (BloomTree), section 4.3 (arithmetic coding of a filter's bits). The bytes
 //! are those of the range coder of the `constriction` crate with a 64-bit state and 32-bit words,
-//! with which the tests compare. Ours is faster, because it tries the most likely symbol first and
+//! with which the tests compare. Ours is faster, because it can try the most likely symbol first and
 //! adds carries to what is written, instead of holding words back (`docs/bench/tree.md`).
 //!
-//! Cost: two multiplications per symbol; in addition, a division to decode any symbol but the most likely
-//! one of its table.
+//! Cost: two multiplications per symbol to encode, and a division to decode any symbol but a likely one.
 //!
 //! The coder adds no checksum: damaged bytes decode to other symbols or to an error, never to a
 //! panic. `message` has the checksums.
 
-use super::symbols::Parts;
+use super::symbols::{Interval, Parts};
 use crate::Error;
 
 /// Encodes symbols into bytes.
@@ -107,6 +106,7 @@ impl Encoder {
 }
 
 /// Decodes symbols from bytes.
+#[derive(Clone)]
 pub struct Decoder<'a> {
     /// The words that have not been read, and whether no bytes follow them.
     words: &'a [[u8; 4]],
@@ -149,24 +149,39 @@ impl<'a> Decoder<'a> {
     #[inline(always)]
     pub fn get<const P: usize>(&mut self, table: &Parts<P>) -> Result<u8, Error> {
         let unit = self.range >> P;
-        // Most symbols are the most likely one. A wrong prediction of that takes less time than the
-        // division and the lookup, for which the next symbol would have to wait.
-        let mut part = table.heaviest;
-        let past = self.at.wrapping_sub(unit * u64::from(part.start));
-        if past >= unit * u64::from(part.size) {
-            let place = self.at / unit;
-            if place >> P != 0 {
-                return Err(Error::message(0, "the coded bytes do not encode a symbol"));
-            }
-            part = table.find(place as u32);
+        let place = self.at / unit;
+        if place >> P != 0 {
+            return Err(Error::message(0, "the coded bytes do not encode a symbol"));
         }
+        Ok(self.take(unit, table.find(place as u32)))
+    }
+
+    /// Same as [`get`](Self::get), for tables in which one symbol is likelier than all others together. If
+    /// this is predicted wrong, it takes less time than the division and the lookup, for which the
+    /// next symbol would have to wait.
+    ///
+    /// # Errors
+    /// Same as for [`get`](Self::get).
+    #[inline(always)]
+    pub fn get_likely<const P: usize>(&mut self, table: &Parts<P>) -> Result<u8, Error> {
+        let (unit, part) = (self.range >> P, table.heaviest);
+        let past = self.at.wrapping_sub(unit * u64::from(part.start));
+        match past < unit * u64::from(part.size) {
+            true => Ok(self.take(unit, part)),
+            false => self.get(table),
+        }
+    }
+
+    /// Narrows the range to the part of a symbol, and returns the symbol.
+    #[inline(always)]
+    fn take(&mut self, unit: u64, part: Interval) -> u8 {
         self.at -= unit * u64::from(part.start);
         self.range = unit * u64::from(part.size);
         if self.range >> 32 == 0 {
             self.range <<= 32;
             self.shift();
         }
-        Ok(part.symbol)
+        part.symbol
     }
 
     /// Checks that the bytes end where the symbols do.
@@ -275,7 +290,10 @@ mod tests {
             let mut theirs = RangeDecoder::<u32, u64, _>::from_compressed(words).unwrap();
             for _ in 0..symbols {
                 let symbol = theirs.decode_symbol(&reference).ok();
+                let mut other = ours.clone();
+                prop_assert_eq!(other.get_likely(&table).ok().map(usize::from), symbol);
                 prop_assert_eq!(ours.get(&table).ok().map(usize::from), symbol);
+                prop_assert_eq!((other.at, other.range), (ours.at, ours.range));
                 if symbol.is_none() {
                     return Ok(());
                 }
