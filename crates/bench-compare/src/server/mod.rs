@@ -105,7 +105,7 @@ fn measure(args: &Args) -> Result<()> {
     );
     println!(
         "| sets | filled in s | sets / s | CPU us per set | resident MB | on disk MB | stopped in s \
-         | ready again in s |\n|---|---|---|---|---|---|---|---|"
+         | ready again in s: one processor | both |\n|---|---|---|---|---|---|---|---|---|"
     );
     all.iter().for_each(|rows| println!("{}", rows.filled));
     println!(
@@ -146,6 +146,8 @@ fn in_directory(args: &Args, sets: usize, directory: &std::path::Path) -> Result
     }
     // All measurements use a server that has loaded its sets at startup.
     let stopped = server.stop()?;
+    let (server, ready_with_both) = Process::start(directory, None, &args.cores)?;
+    server.stop()?;
     let (server, ready) = Process::start(directory, None, core)?;
     let mut rows = Rows {
         filled: String::new(),
@@ -183,7 +185,15 @@ fn in_directory(args: &Args, sets: usize, directory: &std::path::Path) -> Result
     let measured = load.run(&mut source)?;
     rows.changed.push(changed(sets, "none", &measured));
     let running = counters(server.address)?;
-    rows.filled = filled_row(sets, filled, &before, &after, &running, stopped, ready);
+    rows.filled = filled_row(
+        sets,
+        filled,
+        &before,
+        &after,
+        &running,
+        stopped,
+        [ready, ready_with_both],
+    );
     server.stop()?;
     Ok(rows)
 }
@@ -195,11 +205,12 @@ fn filled_row(
     after: &Counters,
     running: &Counters,
     stopped: f64,
-    ready: f64,
+    [ready, ready_with_both]: [f64; 2],
 ) -> String {
     let of = sets as f64;
     format!(
-        "| {sets} | {seconds:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {stopped:.2} | {ready:.2} |",
+        "| {sets} | {seconds:.2} | {:.0} | {:.0} | {:.0} | {:.0} | {stopped:.2} | {ready:.2} \
+         | {ready_with_both:.2} |",
         of / seconds,
         (after.cpu - before.cpu) * 1e6 / of,
         running.resident / 1e6,
