@@ -183,18 +183,24 @@ impl Change {
         [Some(name), other].into_iter().flatten()
     }
 
-    /// The size of the largest filter that it reads or writes.
+    /// The size of the largest filter that it reads or writes as a whole.
     pub(super) fn filter_bytes(&self, catalog: &Catalog) -> u64 {
-        let new = match self {
-            Change::Create { params, .. } => Some(params),
-            Change::Put { filter, .. } => Some(filter.params()),
-            _ => None,
+        let old = |name: &str| catalog.get(name).map(|entry| &*entry.params);
+        let (name, new) = match self {
+            Change::Create { name, params, .. } => (name, Some(params)),
+            Change::Put { name, filter, .. } => (name, Some(filter.params())),
+            Change::Or {
+                name,
+                bits: Bits::Many(_),
+                ..
+            }
+            | Change::Delta { name, .. }
+            | Change::Delete { name }
+            | Change::Expire { name } => (name, None),
+            Change::Or { .. } | Change::Describe { .. } | Change::Site { .. } => return 0,
         };
-        let old = self.names().filter_map(|name| catalog.get(name));
-        let all = old.map(|entry| &*entry.params).chain(new);
-        all.map(|params| params.words() as u64 * 8)
-            .max()
-            .unwrap_or(0)
+        let words = [old(name), new].into_iter().flatten().map(Params::words);
+        words.max().unwrap_or(0) as u64 * 8
     }
 
     /// The set that it creates or enlarges, if any, as far as memory is concerned.

@@ -21,6 +21,7 @@ use bloomgrove_client::api::Code;
 use bloomgrove_http::observe::process;
 use tokio::sync::{mpsc, oneshot};
 
+use super::catalog::Effect;
 use super::change::{Change, Done, Prepared};
 use super::prepare::Present;
 use super::quota;
@@ -30,7 +31,7 @@ use crate::Error;
 
 /// Maximum number of changes per commit: a reader waits for one of them, the disk for all.
 const BATCH: usize = 64;
-/// From this size of a filter on, in bytes, a change takes milliseconds.
+/// From this size of a filter on, in bytes, a change of all of it takes milliseconds.
 const LARGE: u64 = 64 << 10;
 
 /// A change, and where to send its result.
@@ -54,7 +55,7 @@ struct Batch {
 struct Ready {
     prepared: Prepared,
     reply: oneshot::Sender<Result<Done, Error>>,
-    /// Whether its filter is [`LARGE`].
+    /// Whether it changes all of a [`LARGE`] filter.
     is_large: bool,
 }
 
@@ -159,7 +160,9 @@ impl Batch {
             let Some(effect) = ready.prepared.effect else {
                 continue;
             };
-            if let Err(error) = stepping_back(ready.is_large, || shared.apply(effect)) {
+            // A few bits are set at once, however large the filter is.
+            let is_long = ready.is_large && !matches!(effect, Effect::SetBits(..));
+            if let Err(error) = stepping_back(is_long, || shared.apply(effect)) {
                 diverged(error);
             }
             let _ = ready.reply.send(Ok(ready.prepared.done));
@@ -187,19 +190,22 @@ impl Batch {
     }
 }
 
-/// Does work, on a thread that [steps back](process::step_back) if it is long: no thread can undo that.
+/// Does work. If it is long, that is done by another thread that [steps back](process::step_back), since a thread cannot raise its
+/// priority again; or here, if the system has no more threads.
 fn stepping_back<T: Send>(is_long: bool, work: impl FnOnce() -> T + Send) -> T {
-    if !is_long {
-        return work();
-    }
-    let done = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            process::step_back();
-            work()
+    let (mut work, mut done) = (Some(work), None);
+    if is_long {
+        std::thread::scope(|scope| {
+            let aside = || {
+                process::step_back();
+                done = work.take().map(|work| work());
+            };
+            // The scope ends when the thread does, and panics if it panicked.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, aside);
         });
-        thread.join()
-    });
-    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+    done.or_else(|| work.map(|work| work()))
+        .expect("done there or here")
 }
 
 /// The store has something that memory does not, so answers would lack it. Restarting makes both equal again.

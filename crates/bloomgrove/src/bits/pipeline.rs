@@ -126,7 +126,7 @@ fn is_close(words: &[u64]) -> bool {
     words.len() <= (4 << 20) / 8
 }
 
-/// Keys after which it is decided anew whether most are present.
+/// The number of keys after which it is decided again whether most are present.
 const BLOCK: usize = 4096;
 
 /// Positions tested together after the first one.

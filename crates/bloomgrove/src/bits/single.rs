@@ -54,7 +54,7 @@ pub(crate) fn contains_walk(fast: Fast, words: &[u64], size: Size, hash: u64) ->
         |words: *const u64, size, hash| {
             let mut all = 1;
             each_position(size, hash, |position| {
-                // SAFETY: `position` is below `size.bits`, for which `check` has found enough words.
+                // SAFETY: `check` has found a word for every position.
                 let word = unsafe { *words.add((position >> 6) as usize) };
                 all &= word >> (position & 63);
             });
@@ -89,7 +89,7 @@ pub(crate) fn insert_walk(fast: Fast, words: &mut [u64], size: Size, hash: u64) 
 }
 
 /// Panics if a position below `bits` is outside of `words`. In a loop over keys this is done once. Without
-/// bits all positions are 0, which is outside as well: no slice has 2^58 words.
+/// bits, all positions are 0, which is in any slice that passes.
 #[inline(always)]
 fn check(words: &[u64], bits: u64) {
     let last = bits.wrapping_sub(1) >> 6;

@@ -331,6 +331,26 @@ fn more_words_than_any_machine_has_is_an_error() {
     }
 }
 
+/// The words that `common` calls back with, after checking their order.
+fn common_columns(
+    backend: Backend,
+    words: &[u64],
+    width: usize,
+    rows: Rows<'_, impl Later>,
+    masks: &[u64],
+) -> Vec<u64> {
+    let mut found = vec![0; width];
+    let mut last = None;
+    let read = backend.common(words, width, rows, masks, |at, bits| {
+        assert!(last.is_none_or(|last| last < at), "in order, each once");
+        assert_ne!(bits, 0);
+        (found[at], last) = (bits, Some(at));
+        true
+    });
+    assert!(read <= words.len() as u64);
+    found
+}
+
 #[test]
 fn common_columns_are_those_that_every_row_has() {
     for backend in Backend::all() {
@@ -348,25 +368,16 @@ fn common_columns_are_those_that_every_row_has() {
                 &[],
             ] {
                 // What is prefetched makes no difference.
-                for own in [
-                    Rows::alone(rows),
-                    Rows::before(rows, &[7, 2]),
-                    Rows::before(rows, &[]),
-                ] {
-                    let mut found = vec![0; width];
-                    let mut last = None;
-                    let read = backend.common(&words, width, own, &masks[..], |at, bits| {
-                        assert!(last.is_none_or(|last| last < at), "in order, each once");
-                        assert_ne!(bits, 0);
-                        (found[at], last) = (bits, Some(at));
-                        true
-                    });
-                    assert!(read <= (width * rows.len()) as u64);
-                    for i in 0..width * 64 {
-                        let all = |row: &u64| bit(&words[*row as usize * width..], i);
-                        let wanted = bit(&masks, i) && rows.iter().all(all);
-                        assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
-                    }
+                let found = common_columns(backend, &words, width, Rows::alone(rows), &masks);
+                for later in [&[7, 2][..], &[]] {
+                    let rows = Rows::before(rows, later);
+                    let same = common_columns(backend, &words, width, rows, &masks);
+                    assert_eq!(same, found);
+                }
+                for i in 0..width * 64 {
+                    let all = |row: &u64| bit(&words[*row as usize * width..], i);
+                    let wanted = bit(&masks, i) && rows.iter().all(all);
+                    assert_eq!(bit(&found, i), wanted, "width {width}, column {i}");
                 }
                 // And it stops when told to.
                 let mut calls = 0;

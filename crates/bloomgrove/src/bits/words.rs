@@ -21,7 +21,7 @@ const LINE: usize = super::LINE_WORDS * 8;
 /// Allocation returns an error instead of aborting if memory is short, and large arrays use no
 /// memory until they are touched.
 pub struct Words {
-    /// In `_memory`; found anew for every key, it would take seven instructions more.
+    /// In `_memory`. Computing it for every key would take seven more instructions.
     first: NonNull<u64>,
     len: usize,
     /// Owns the words; accessed only through `first`.

@@ -156,9 +156,9 @@ impl<'a> Decoder<'a> {
         Ok(self.take(unit, table.find(place as u32)))
     }
 
-    /// Same as [`get`](Self::get), for tables in which one symbol is likelier than all others together. If
-    /// this is predicted wrong, it takes less time than the division and the lookup, for which the
-    /// next symbol would have to wait.
+    /// Same as [`get`](Self::get), for tables in which one symbol is likelier than all others together. Even a
+    /// misprediction costs less than the division and the lookup, for which the next symbol would have
+    /// to wait.
     ///
     /// # Errors
     /// Same as for [`get`](Self::get).

@@ -88,9 +88,8 @@ pub struct Filter<S = Words> {
 }
 
 /// What the common routes read of the parameters for a single key. A loop that inserts keys keeps it in
-/// registers, which takes a fifth to a third off their time, because no function that the compiler
-/// cannot look into ever sees its address. Such a function may be called with the parameters, so they
-/// are elsewhere.
+/// registers, which takes a fifth to a third off their time, because its address is never passed to a
+/// function that is not inlined. The parameters are passed to such functions, so they are elsewhere.
 #[derive(Clone, Copy, Debug)]
 struct Quick {
     size: Size,

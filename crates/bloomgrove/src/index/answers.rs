@@ -1,4 +1,4 @@
-//! The answers for many keys, and how they come into order.
+//! The answers for many keys, and how they are put in order.
 //!
 //! ```text
 //!   sets     a c | | b d e | ...        key by key, in the order of their numbers
@@ -22,8 +22,8 @@ pub struct Answers<'a> {
 
 #[derive(Clone, Debug)]
 enum Sets<'a> {
-    /// By their slots in the only segment. Keys of dense filters have many false positives: a quarter of
-    /// the memory is also half of the time, since the system has to provide it.
+    /// By their slots in the only segment. Dense filters have many false positives per key. A slot takes a
+    /// quarter of the memory of a [`Set`], which halves the time, since the system has to provide it.
     Slots(&'a Segment, Vec<u32>),
     Sorted(Vec<Set<'a>>),
 }

@@ -19,7 +19,8 @@
 //!
 //! A matrix cannot grow sideways, so it is divided into panels: full ones of [`widest`] words, and
 //! a last one that is copied to a wider one from time to time. The rows of fewer than 64 filters follow
-//! one another without gaps, so that the matrix is as large as the filters, however few there are:
+//! one another without gaps, so that the matrix is as large as the filters, however few there are (but not in a
+//! later panel, where that would save little):
 //!
 //! ```text
 //!   word 0: position 0, 1, 2 ... 11, half of 12   word 1: the rest of 12, 13 ...    five filters
@@ -30,7 +31,7 @@ use std::ops::Range;
 use super::body::gather;
 use super::work::{Batch, Tally};
 use crate::Error;
-use crate::bits::{self, Rows};
+use crate::bits::{self, Later, Rows};
 use crate::format::Store;
 
 /// The largest number of words in a panel (256 MiB), which bounds the memory needed for building.
@@ -43,10 +44,11 @@ pub(super) fn widest(rows: usize) -> usize {
     if width > 8 { width & !7 } else { width }
 }
 
-/// Returns the bits in a row of a panel of `filters` filters: as few as possible.
-pub(super) fn row_bits(filters: usize) -> usize {
-    match filters {
-        0..64 => filters,
+/// Returns the bits in a row of the panel with this number, which has `filters` filters: as few as possible, but
+/// only the first has rows that share words.
+pub(super) fn row_bits(panel: usize, filters: usize) -> usize {
+    match (panel, filters) {
+        (0, 0..64) => filters,
         _ => filters.next_multiple_of(64),
     }
 }
@@ -123,7 +125,7 @@ impl Flat {
 
     fn search_panels(
         &self,
-        rows: Rows<'_>,
+        rows: Rows<'_, impl Later>,
         live: &[u64],
         tally: &mut impl Tally,
         mut each: impl FnMut(usize, u64) -> bool,
@@ -226,12 +228,12 @@ impl Flat {
     /// Returns a copy of the panel of this slot with room for it, if there is no room yet: the copy
     /// that [`reach`](Self::reach) would make.
     pub(super) fn room(&self, slot: usize) -> Result<Option<Panel>, Error> {
-        let (panel, column) = self.place(slot);
+        let (at, column) = self.place(slot);
         let narrow = |panel: &&Panel| panel.row_bits <= column;
-        let Some(panel) = self.panels.get(panel).filter(narrow) else {
+        let Some(panel) = self.panels.get(at).filter(narrow) else {
             return Ok(None);
         };
-        let needed = roomy(column + 1, widest(self.rows));
+        let needed = row_bits(at, roomy(column + 1, widest(self.rows)));
         panel.widened(self.rows, needed).map(Some)
     }
 

@@ -4,8 +4,8 @@
 //!   [ filter 0 ][ filter 1 ][ filter 2 ] ...
 //! ```
 //!
-//! Cost: N filters, and two words of each if they are half full, since each bit rejects half of them; of blocked filters one
-//! line. Adding a filter is a copy. Best for few filters, for very large ones, and for those just added to a file. The
+//! Cost: N filters, and two words of each if they are half full, since each bit rejects half of them. Of a
+//! blocked filter, one line is read. Adding a filter is a copy. Best for few filters, for very large ones, and for those just added to a file. The
 //! other shapes are tested against this one.
 
 use super::answers::each_bit;

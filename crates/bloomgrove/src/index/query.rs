@@ -244,7 +244,9 @@ impl<'a> View<'a> {
     /// The segment, if there is only one and its sets are in the order of their numbers.
     fn only_segment(&self) -> Option<&'a Segment> {
         let mut segments = (self.index.classes.iter()).flat_map(|class| &class.segments);
-        let only = segments.next().filter(|segment| segment.is_ascending());
+        let only = segments.next().filter(|segment| {
+            segment.is_ascending() && u32::try_from(segment.slot_count()).is_ok()
+        });
         only.filter(|_| segments.next().is_none())
     }
 

@@ -2,7 +2,7 @@
 //! requests harm nothing, and readers miss nothing. (`index_laws.rs` has random changes.)
 
 use crate::support::{assert_rate, scatter};
-use bloomgrove::index::{Duplicates, Index, IndexFile, Shape};
+use bloomgrove::index::{Duplicates, Index, IndexFile, Set, Shape};
 use bloomgrove::{Error, Filter, Params};
 use tempfile::TempDir;
 
@@ -253,6 +253,44 @@ fn sets_of_ever_other_parameters_leave_nothing_behind() {
     assert_eq!(index.count("kept"), 1);
     assert_eq!(index.bytes(), before);
     assert!(index.params().count() <= 2);
+}
+
+/// 65,536 filters of 128 bits fill a panel of a flat index. The next ones are few, but their rows do not share
+/// words: only those of an index of fewer than 64 filters do.
+#[test]
+fn the_first_sets_of_a_second_panel_are_found() {
+    const PANEL: u64 = 1 << 16;
+    let params = Params::builder(128, 2).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flat.grove");
+    let mut flat = Index::new(params.clone());
+    flat.rearrange(Some(Shape::Flat)).unwrap();
+    for set in 0..PANEL + 70 {
+        let mut filter = Filter::new(params.clone()).unwrap();
+        filter.insert(&set);
+        flat.add(set.to_string(), &filter).unwrap();
+        let is_checked = [0, 1, 2, 7, 62, 63, 64, 69].map(|more| PANEL + more);
+        if !is_checked.contains(&set) {
+            continue;
+        }
+        flat.save(&path).unwrap();
+        let opened = Index::open(&path).unwrap();
+        let mut other = Index::new(params.clone());
+        other.rearrange(Some(Shape::Sliced)).unwrap();
+        other.merge(&flat, Duplicates::Refuse).unwrap();
+        other.rearrange(Some(Shape::Flat)).unwrap();
+        for index in [&flat, &opened, &other] {
+            index.assert_invariants();
+            assert!(index.segments().iter().all(|s| s.shape == Shape::Flat));
+            for key in [0, PANEL - 1].into_iter().chain(PANEL..=set) {
+                let is_own = |found: Set<'_>| found.name() == key.to_string().as_bytes();
+                assert!(index.which(&key).into_iter().any(is_own), "{key} of {set}");
+                let many = index.which_many(&[key, !key]);
+                assert!(many.sets(0).any(is_own), "{key} of {set}");
+            }
+        }
+    }
+    bloomgrove::verify(&path).unwrap();
 }
 
 /// The rows of fewer than 64 filters share words. Every number of them, in memory, after growing by one

@@ -218,7 +218,7 @@ fn write_flat<W: Durable>(
 ) -> Written {
     let rows = params.bits() as usize;
     let filters: usize = segments.iter().map(|segment| segment.len()).sum();
-    let row_bits = flat::row_bits(filters);
+    let row_bits = flat::row_bits(0, filters);
     if row_bits < 64 {
         return write_narrow(writer, params, segments, row_bits);
     }
@@ -343,7 +343,7 @@ pub(super) fn open(file: &Growing, params: &Params, record: &Record) -> Result<S
                 return Err(corrupt("its panels have a wrong width"));
             }
             let panels = (0..slots.div_ceil(widest)).map(|panel| {
-                let row_bits = flat::row_bits((slots - panel * widest).min(widest));
+                let row_bits = flat::row_bits(panel, (slots - panel * widest).min(widest));
                 let len = flat::panel_words(rows, row_bits).ok_or_else(too_short)?;
                 Ok((row_bits, parts.next(len).ok_or_else(too_short)?))
             });
