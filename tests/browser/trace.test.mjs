@@ -132,7 +132,7 @@ test("a node tells who knows it, who says each link, and leads on", async () => 
 test("the picture is moved and zoomed by keys, pointer and buttons", async () => {
   const page = await traced(ADDRESS);
   await page.waitForSelector("#trace-graph .node");
-  // A picture is fitted once more when the page has its final size, which may take a frame on a busy machine.
+  // Let the page settle: on a busy machine, the click once had no effect.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const all = await page.view();
   await page.click("[data-zoom=nearer]");
