@@ -106,12 +106,15 @@ impl Wanted<'_> {
     }
 }
 
-/// The names for some keys, copied at once while the index is locked.
+/// The names for some keys, copied at once while the index is locked: all in one text, as every key would otherwise take
+/// several allocations.
 #[derive(Default)]
 struct Found {
     text: String,
-    /// For each key the number of sets, and where each of its names ends in the text.
-    keys: Vec<(usize, Vec<usize>)>,
+    /// Where each name ends in the text.
+    ends: Vec<usize>,
+    /// For each key, the number of sets, and where its names end in `ends`.
+    keys: Vec<(usize, usize)>,
 }
 
 impl Found {
@@ -127,64 +130,75 @@ impl Found {
             // Sets of the server do not consist of slices.
             (Wanted::All(keys), _) => view.which_all(keys, limit, below),
         };
-        Self::copy(&answers, room)
-    }
-
-    fn copy(answers: &index::Answers<'_>, room: usize) -> Self {
         let mut found = Self::default();
         for (key, sets) in answers.iter().enumerate() {
-            let mut ends = Vec::with_capacity(sets.len());
             for set in sets {
-                let name = text(&set);
-                if found.text.len() + name.len() > room {
+                if !found.add(text(&set), room) {
                     break;
                 }
-                found.text.push_str(name);
-                ends.push(found.text.len());
             }
-            found.keys.push((answers.count(key), ends));
+            found.end_key(answers.count(key));
         }
         found
     }
 
-    /// The names for each key.
-    fn names(&self) -> impl Iterator<Item = Vec<&str>> + '_ {
-        let mut start = 0;
-        self.keys.iter().map(move |(_, ends)| {
-            let names = ends.iter().map(|&end| {
-                let name = &self.text[start..end];
-                start = end;
+    /// Adds a name for the current key, if all names then take at most `room` bytes.
+    fn add(&mut self, name: &str, room: usize) -> bool {
+        let fits = self.text.len() + name.len() <= room;
+        if fits {
+            self.text.push_str(name);
+            self.ends.push(self.text.len());
+        }
+        fits
+    }
+
+    fn end_key(&mut self, count: usize) {
+        self.keys.push((count, self.ends.len()));
+    }
+
+    /// For each key, the number of sets and their names.
+    fn iter(&self) -> impl Iterator<Item = (usize, impl ExactSizeIterator<Item = &str>)> {
+        let (mut first, mut start) = (0, 0);
+        self.keys.iter().map(move |&(count, last)| {
+            let ends = &self.ends[first..last];
+            let mut from = start;
+            first = last;
+            start = ends.last().copied().unwrap_or(start);
+            let names = ends.iter().map(move |&end| {
+                let name = &self.text[from..end];
+                from = end;
                 name
             });
-            names.collect()
+            (count, names)
         })
     }
 
     /// Those with a prefix, at most `limit` for each key.
     fn below(&self, prefix: &str, limit: usize) -> Self {
         let mut found = Self::default();
-        for names in self.names() {
-            let (mut count, mut ends) = (0, Vec::new());
-            for name in names.iter().filter(|name| name.starts_with(prefix)) {
+        for (_, names) in self.iter() {
+            let mut count = 0;
+            for name in names.filter(|name| name.starts_with(prefix)) {
                 count += 1;
-                if ends.len() < limit {
-                    found.text.push_str(name);
-                    ends.push(found.text.len());
+                if count <= limit {
+                    found.add(name, usize::MAX);
                 }
             }
-            found.keys.push((count, ends));
+            found.end_key(count);
         }
         found
     }
 
-    fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> + '_ {
-        let keys = self.keys.iter().zip(self.names());
-        keys.map(move |((count, _), mut names)| {
-            names.sort_unstable();
-            let sets: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    fn answers(&self, count_only: bool) -> impl Iterator<Item = api::Answer> {
+        self.iter().map(move |(count, names)| {
+            let sets = (!count_only).then(|| {
+                let mut sets: Vec<String> = names.map(str::to_owned).collect();
+                sets.sort_unstable();
+                sets
+            });
             api::Answer {
-                count: *count as u64,
-                sets: (!count_only).then_some(sets),
+                count: count as u64,
+                sets,
             }
         })
     }
@@ -219,8 +233,8 @@ impl Coordinator {
                 Some(_) => self.find_tagged(wanted, only, limit, room),
             };
             room -= found.text.len();
-            let names: usize = found.keys.iter().map(|(_, ends)| ends.len()).sum();
-            take((2 * found.text.len() + AROUND_NAME * (wanted.answers() + names)) as u64)?;
+            let values = wanted.answers() + found.ends.len();
+            take((2 * found.text.len() + AROUND_NAME * values) as u64)?;
             answers.extend(found.answers(request.count_only));
             Ok::<_, Error>(())
         };
@@ -261,8 +275,8 @@ impl Coordinator {
     /// Like [`which`](Self::which), if that takes almost no time: few keys, few names, and no waiting. For threads that must
     /// not block.
     pub fn which_at_once(&self, request: &api::WhichQuery) -> Option<Result<api::Which, Error>> {
-        let (only, is_cut) = (Only::of(request), request.extract.is_some());
-        if request.keys.len() > FEW || request.explain || is_cut || only.tag.is_some() {
+        let (only, is_extracted) = (Only::of(request), request.extract.is_some());
+        if request.keys.len() > FEW || request.explain || is_extracted || only.tag.is_some() {
             return None;
         }
         let limit = match self.check_which(request) {
@@ -277,8 +291,11 @@ impl Coordinator {
         let keys = Wanted::Each(&request.keys);
         let mut found = Found::of(&index, keys, Only::default(), listed, MOST_TEXT);
         drop(index);
-        let is_cut = |(count, ends): &(usize, Vec<usize>)| ends.len() < wanted.min(*count);
-        if found.keys.iter().any(is_cut) {
+        let is_cut = |count: usize, listed: usize| listed < wanted.min(count);
+        if found
+            .iter()
+            .any(|(count, names)| is_cut(count, names.len()))
+        {
             return None;
         }
         if !only.is_all() {
@@ -291,13 +308,7 @@ impl Coordinator {
     }
 
     /// Like [`Found::of`], for sets with a tag, which are looked up after the index is unlocked.
-    fn find_tagged(
-        &self,
-        wanted: Wanted<'_>,
-        only: Only<'_>,
-        limit: usize,
-        mut room: usize,
-    ) -> Found {
+    fn find_tagged(&self, wanted: Wanted<'_>, only: Only<'_>, limit: usize, room: usize) -> Found {
         let all = Found::of(
             &self.shared.index.read(),
             wanted,
@@ -306,20 +317,18 @@ impl Coordinator {
             usize::MAX,
         );
         let mut found = Found::default();
-        for names in all.names() {
-            let (mut count, mut ends) = (0, Vec::new());
-            for names in names.chunks(NAMES_AT_ONCE) {
+        for (_, mut names) in all.iter() {
+            let (mut count, mut listed) = (0, 0);
+            while names.len() > 0 {
                 let catalog = self.shared.read();
-                for name in names.iter().filter(|name| only.takes(&catalog, name)) {
-                    count += 1;
-                    if ends.len() < limit && name.len() <= room {
-                        room -= name.len();
-                        found.text.push_str(name);
-                        ends.push(found.text.len());
+                for name in names.by_ref().take(NAMES_AT_ONCE) {
+                    if only.takes(&catalog, name) {
+                        count += 1;
+                        listed += usize::from(listed < limit && found.add(name, room));
                     }
                 }
             }
-            found.keys.push((count, ends));
+            found.end_key(count);
         }
         found
     }
