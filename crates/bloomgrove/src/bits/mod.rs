@@ -46,7 +46,8 @@ pub(crate) use packed::{Packer, packed_get, packed_words, width_of};
 pub(crate) use pipeline::Size;
 pub use pipeline::Walk;
 pub(crate) use rows::{
-    Later, Mask, Rows, common, common_of_few, common_of_narrow, prefetch_rows, unweave, weave,
+    Later, Mask, ROW_AHEAD, Rows, common, common_of_few, common_of_narrow, prefetch_rows, unweave,
+    weave,
 };
 pub(crate) use shared::SharedWords;
 pub use single::Independent;

@@ -22,7 +22,7 @@ const TILE: usize = 4;
 /// How many words ahead each row is prefetched. Waiting for one row to find out whether the next is
 /// needed takes longer than reading it, and a processor that reads several rows in turn does not
 /// recognize that each of them is sequential.
-const AHEAD: usize = 64;
+pub(crate) const ROW_AHEAD: usize = 64;
 
 /// Which columns are wanted.
 pub(crate) trait Mask {
@@ -173,12 +173,12 @@ fn and_rows<const N: usize>(
     rows: Rows<'_, impl Later>,
     at: usize,
 ) -> u64 {
-    let is_far = rows.is_alone() && at + AHEAD < width;
+    let is_far = rows.is_alone() && at + ROW_AHEAD < width;
     let mut read = 0;
     for (i, &row) in rows.own.iter().enumerate() {
         let start = row as usize * width + at;
         let later = rows.later.row(i).map(|row| row as usize * width + at);
-        if let Some(start) = later.or(is_far.then_some(start + AHEAD)) {
+        if let Some(start) = later.or(is_far.then_some(start + ROW_AHEAD)) {
             for line in 0..N {
                 super::prefetch(words, start + line * CHUNK);
             }
@@ -226,7 +226,7 @@ impl Backend {
             #[inline(always)]
             || {
                 if width > 1 && rows.is_alone() {
-                    prefetch_rows(words, width, rows.own, AHEAD);
+                    prefetch_rows(words, width, rows.own, ROW_AHEAD);
                 }
                 let mut read = 0;
                 let mut at = 0;

@@ -191,10 +191,17 @@ impl Flat {
     /// Prefetches what a search will read first.
     #[inline]
     pub(super) fn prefetch(&self, positions: &[u64]) {
+        // Of several panels, less each: the cache must hold what is fetched until it is searched.
+        let words = bits::ROW_AHEAD / self.panels.len().max(1);
         for panel in &self.panels {
-            for &position in positions {
-                let first = position as usize * panel.row_bits / 64;
-                bits::prefetch(panel.words.as_ref(), first);
+            match panel.row_bits {
+                0..64 => {
+                    for &position in positions {
+                        let first = position as usize * panel.row_bits / 64;
+                        bits::prefetch(panel.words.as_ref(), first);
+                    }
+                }
+                bits => bits::prefetch_rows(panel.words.as_ref(), bits / 64, positions, words),
             }
         }
     }

@@ -53,6 +53,7 @@ mod change;
 mod directory;
 pub(crate) mod file;
 mod flat;
+mod keys;
 mod labels;
 mod loose;
 mod planner;

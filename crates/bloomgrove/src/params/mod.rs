@@ -169,6 +169,14 @@ impl Params {
         &self.family
     }
 
+    /// Returns whether every key has the same digest for these parameters as for others.
+    #[inline(always)]
+    pub(crate) fn has_digests_of(&self, other: &Params) -> bool {
+        self.seed == other.seed
+            && self.family == other.family
+            && !matches!(self.family, Family::Affine(_))
+    }
+
     /// Returns the number of 64-bit words in the filter.
     pub fn words(&self) -> usize {
         // If it exceeds the address space, allocating it will fail.

@@ -3,8 +3,8 @@
 use super::{Layout, Params, Route};
 use crate::bits::{LINE_BITS, Pattern, Slot, Walk};
 use crate::hash::{
-    Affine, AnyHasher, Derivation, Family, Hasher, Independent, KirschMitzenmacher, MAX_HASHES,
-    SplitBlock, Start, Xxh3Hasher, slot,
+    Affine, AnyHasher, Derivation, Digest, Family, Hasher, Independent, KirschMitzenmacher,
+    MAX_HASHES, SplitBlock, Start, Xxh3Hasher, slot,
 };
 
 /// The positions of one key, for any parameters.
@@ -36,21 +36,61 @@ pub(crate) fn write_positions(params: &Params, bytes: &[u8], room: &mut [u64]) {
     });
 }
 
+/// Returns the digest of a key, from which its positions follow for any family but the affine one.
+#[inline(always)]
+pub(crate) fn digest(params: &Params, bytes: &[u8]) -> Digest {
+    let seed = params.seed();
+    match params.family() {
+        // Inlined: for a short key, a call would cost as much as the hash.
+        Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
+        family => AnyHasher { family, seed }.digest(bytes),
+    }
+}
+
+/// Writes the positions of a key with this digest to `room`, which has a place for each.
+#[inline(always)]
+pub(crate) fn write_derived(params: &Params, digest: Digest, room: &mut [u64]) {
+    let mut room = room.iter_mut();
+    Positions::derived(params, digest).all(params, |position| {
+        room.next().map(|out| *out = position).is_some()
+    });
+}
+
+/// Same as [`write_positions`], for one class of filters after another: takes the digest of the last class if it is the same,
+/// and returns it for the next.
+#[inline(always)]
+pub(crate) fn write_in_turn<'p>(
+    params: &'p Params,
+    bytes: &[u8],
+    last: Option<(&'p Params, Digest)>,
+    room: &mut [u64],
+) -> Option<(&'p Params, Digest)> {
+    if matches!(params.family(), Family::Affine(_)) {
+        write_positions(params, bytes, room);
+        return last;
+    }
+    let digest = match last {
+        Some((of, digest)) if of.has_digests_of(params) => digest,
+        _ => digest(params, bytes),
+    };
+    write_derived(params, digest, room);
+    Some((params, digest))
+}
+
 impl<'p> Positions<'p> {
     #[inline(always)]
     pub(crate) fn new(params: &'p Params, bytes: &[u8]) -> Self {
-        let seed = params.seed();
-        let digest = match params.family() {
-            // Inlined: for a short key, a call would cost as much as the hash.
-            Family::Xxh3 => Xxh3Hasher { seed }.digest(bytes),
-            Family::Affine(functions) => {
-                return Positions::Affine {
-                    functions,
-                    residue: functions.residue(bytes),
-                };
-            }
-            family => AnyHasher { family, seed }.digest(bytes),
-        };
+        match params.family() {
+            Family::Affine(functions) => Positions::Affine {
+                functions,
+                residue: functions.residue(bytes),
+            },
+            _ => Self::derived(params, digest(params, bytes)),
+        }
+    }
+
+    #[inline(always)]
+    fn derived(params: &Params, digest: Digest) -> Self {
         let bits = params.bits();
         match (params.layout(), params.derivation()) {
             (Layout::Blocked, _) => Positions::Blocked(slot(digest, bits / LINE_BITS)),
