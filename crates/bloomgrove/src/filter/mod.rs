@@ -300,3 +300,51 @@ fn size(params: &Params) -> Size {
         hashes: params.hashes(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Layout;
+
+    /// The route of processors without AVX2 and BMI, which this machine would not take.
+    fn without_fast(params: &Params) -> Result<Filter, Error> {
+        let mut filter = Filter::new(params.clone())?;
+        filter.quick.route = Route::Other;
+        Ok(filter)
+    }
+
+    #[test]
+    fn every_route_finds_the_same_bits() -> Result<(), Error> {
+        for (layout, most) in [(Layout::Standard, 20), (Layout::Blocked, 16)] {
+            for (bits, hashes) in (1..=most).map(|hashes| (512 * u64::from(hashes), hashes)) {
+                let params = Params::builder(bits, hashes).layout(layout).seed(bits);
+                let params = params.build()?;
+                let (mut usual, mut other) = (Filter::new(params.clone())?, without_fast(&params)?);
+                for key in 0..200u64 {
+                    let text = "k".repeat(key as usize);
+                    assert_eq!(usual.insert(&key), other.insert(&key), "{params}: {key}");
+                    assert_eq!(usual.insert(&text), other.insert(&text), "{params}: {text}");
+                }
+                assert!(usual == other, "{params}");
+                for key in 0..1000u64 {
+                    let text = key.to_string();
+                    assert_eq!(
+                        usual.contains(&key),
+                        other.contains(&key),
+                        "{params}: {key}"
+                    );
+                    assert_eq!(
+                        usual.contains(&text),
+                        other.contains(&text),
+                        "{params}: {text}"
+                    );
+                    assert!(
+                        key >= 200 || other.contains(&key),
+                        "{params}: {key} was lost"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
