@@ -9,9 +9,9 @@
 //! changed after the disk: nothing that was acknowledged or found is ever lost. If writing fails, nothing of the batch has
 //! happened; if it is unknown whether it has, the process exits, and the next one reads what is there.
 //!
-//! The writer has the priority of queries. With a lower one, changes would starve while queries keep all processors busy, and
-//! queries would wait for a lock of a thread that does not run. Only large filters, which take milliseconds to merge and
-//! compress, are processed by a thread that steps back.
+//! The writer runs at the same priority as queries. With a lower one, changes would starve while queries keep all processors
+//! busy, and queries would wait for a lock of a thread that does not run. Only large filters, which take milliseconds to merge
+//! and compress, are processed by a thread that steps back; it locks the index for one part of a filter at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;

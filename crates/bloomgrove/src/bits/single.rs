@@ -88,8 +88,8 @@ pub(crate) fn insert_walk(fast: Fast, words: &mut [u64], size: Size, hash: u64) 
     )
 }
 
-/// Panics if a position below `bits` is outside of `words`. In a loop over keys this is done once. Without
-/// bits, all positions are 0, which is in any slice that passes.
+/// Panics if a position below `bits` is outside of `words`, or if there are no bits. In a loop over keys this
+/// is done once.
 #[inline(always)]
 fn check(words: &[u64], bits: u64) {
     let last = bits.wrapping_sub(1) >> 6;
