@@ -15,7 +15,8 @@
 //! If the filter is small enough to stay in the cache, prefetching costs more than it saves,
 //! and walks are tested immediately. If it nearly is and most keys are present, stages cost more
 //! than they save: 64 keys are hashed, and then all bits of each are tested (1e6 keys: 5.6 instead
-//! of 6.7 ns).
+//! of 6.7 ns). Keys are always inserted into such a filter in that way (an Intel Xeon, 1e6 keys: 8.8 to
+//! 10.3 instead of 11.2 to 12.3 ns).
 
 use super::Backend;
 use super::line::{LANES, LINE_WORDS, Pattern, Slot};
@@ -136,7 +137,7 @@ const STEPS: u32 = 8;
 /// Keys that go through those steps together.
 const ROOM: usize = 64;
 
-/// Keys that may still be present, with the rest of their walks. `FAR` is [`is_far`].
+/// Keys that may still be present, with the rest of their walks. `FAR` is whether positions are prefetched.
 struct Batch<W, const FAR: bool> {
     len: usize,
     walks: [W; ROOM],
@@ -436,13 +437,14 @@ impl Backend {
         self.run(
             #[inline(always)]
             || {
-                if is_far(words) {
+                // Nothing is rejected early.
+                if is_close(words) {
                     insert_walks(words, keys, start, |batch, words| {
-                        self.set_all::<W, true>(batch, words, size);
+                        self.set_all::<W, false>(batch, words, size);
                     });
                 } else {
                     insert_walks(words, keys, start, |batch, words| {
-                        self.set_all::<W, false>(batch, words, size);
+                        self.set_all::<W, true>(batch, words, size);
                     });
                 }
             },

@@ -97,9 +97,9 @@ impl Walk for Steps {
     }
 }
 
-/// Small and large (`is_far`) filters, any number of hashes, present and absent keys.
+/// Filters on either side of `is_far` and of `is_close`, any number of hashes, present and absent keys.
 fn check_walks(backend: Backend) {
-    let sizes = [64, 1000, 40_000, 8 << 20];
+    let sizes = [64, 1000, 40_000, 8 << 20, (32 << 20) + 64];
     let hashes = [1, 2, 3, 4, 7, 8, 9, 11, 12, 20, 64];
     for (bits, hashes) in sizes.into_iter().flat_map(|b| hashes.map(|h| (b, h))) {
         let size = Size { bits, hashes };
