@@ -209,7 +209,7 @@ fn members_come_back_out() {
         .into_iter()
         .map(|member| match member {
             Member::Text(text) => text.parse().unwrap(),
-            Member::Number(number) => panic!("{number} is no text"),
+            Member::Number(number) => panic!("{number} is not text"),
         })
         .collect();
     assert!(drawn.len() == 50 && drawn.iter().all(|number| (200..300).contains(number)));
