@@ -291,11 +291,10 @@ impl Coordinator {
         let keys = Wanted::Each(&request.keys);
         let mut found = Found::of(&index, keys, Only::default(), listed, MOST_TEXT);
         drop(index);
-        let is_cut = |count: usize, listed: usize| listed < wanted.min(count);
-        if found
-            .iter()
-            .any(|(count, names)| is_cut(count, names.len()))
-        {
+        let mut keys = found.iter();
+        let is_cut = keys.any(|(count, names)| names.len() < wanted.min(count));
+        drop(keys);
+        if is_cut {
             return None;
         }
         if !only.is_all() {

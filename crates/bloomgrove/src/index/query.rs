@@ -425,6 +425,7 @@ impl<'a> View<'a> {
             scratch.positions.clear();
             let (positions, batch) = (&mut scratch.positions, batch.clone());
             match self.index.classes.len() {
+                // There is nothing to share, and no need to store digests.
                 1 => keys.add_positions(batch, params, positions),
                 _ => scratch.digests.add_positions(batch, params, positions),
             }

@@ -30,10 +30,7 @@ pub(crate) fn write_positions(params: &Params, bytes: &[u8], room: &mut [u64]) {
         let mut walk = Independent::start(Xxh3Hasher { seed }.digest(bytes), bits);
         return room.iter_mut().for_each(|out| *out = walk.next(bits));
     }
-    let mut room = room.iter_mut();
-    each_position(params, bytes, |position| {
-        room.next().map(|out| *out = position).is_some()
-    });
+    Positions::new(params, bytes).write(params, room);
 }
 
 /// Returns the digest of a key, from which its positions follow for any family but the affine one.
@@ -50,10 +47,7 @@ pub(crate) fn digest(params: &Params, bytes: &[u8]) -> Digest {
 /// Writes the positions of a key with this digest to `room`, which has a place for each.
 #[inline(always)]
 pub(crate) fn write_derived(params: &Params, digest: Digest, room: &mut [u64]) {
-    let mut room = room.iter_mut();
-    Positions::derived(params, digest).all(params, |position| {
-        room.next().map(|out| *out = position).is_some()
-    });
+    Positions::derived(params, digest).write(params, room);
 }
 
 /// Same as [`write_positions`], for one class of filters after another: takes the digest of the last class if it is the same,
@@ -120,6 +114,15 @@ impl<'p> Positions<'p> {
                 (0..hashes).all(|i| each(functions.position(i, residue, bits)))
             }
         }
+    }
+
+    /// Writes all positions to `room`, which has a place for each.
+    #[inline(always)]
+    fn write(self, params: &Params, room: &mut [u64]) {
+        let mut room = room.iter_mut();
+        self.all(params, |position| {
+            room.next().map(|out| *out = position).is_some()
+        });
     }
 
     /// Returns the first two positions; if there is only one, returns it twice.
